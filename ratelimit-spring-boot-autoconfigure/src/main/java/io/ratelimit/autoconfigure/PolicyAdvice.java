@@ -1,6 +1,8 @@
 package io.ratelimit.autoconfigure;
 
+import io.ratelimit.BucketSpec;
 import io.ratelimit.PolicyThrottler;
+import io.ratelimit.Rate;
 import io.ratelimit.Shares;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
@@ -14,6 +16,8 @@ import io.ratelimit.policy.RateLimitProperties.AppliesTo;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
+import java.time.Duration;
+import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -23,6 +27,25 @@ import java.util.stream.Stream;
  * and about annotated methods. Each method adds to the advice.
  */
 record PolicyAdvice(RateLimitProperties properties, ConfiguredPolicies policies, Advice advice) {
+
+    /** The shortest time to full, in leases, for which leases cost at most 5 % of the capacity. */
+    private static final int MIN_LEASES_TO_FULL = 20;
+
+    void warnOfLease(ThrottlePolicy policy) {
+        Duration shortest = Stream.concat(Stream.of(policy.spec()), policy.tiers().values().stream())
+                .map(BucketSpec::timeToFull)
+                .min(Comparator.naturalOrder())
+                .orElseThrow();
+        Duration free = shortest.dividedBy(MIN_LEASES_TO_FULL);
+        if (policy.lease().compareTo(free) > 0) {
+            advice.warn(
+                    policy.name(),
+                    "Throttle policy '<policy>' has a 'lease' of " + Rate.format(policy.lease())
+                            + ": while leases are out, the tokens that come back within that time are missing from"
+                            + " bursts, which is more than 5 % of the capacity. Set a lease of at most "
+                            + Rate.format(free) + ", or a larger capacity");
+        }
+    }
 
     void adviseOnRequests(PolicyThrottler throttler, RequestKey key, boolean settles) {
         ThrottlePolicy policy = throttler.policy();

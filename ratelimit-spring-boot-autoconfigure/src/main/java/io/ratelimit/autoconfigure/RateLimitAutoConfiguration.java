@@ -84,7 +84,7 @@ public final class RateLimitAutoConfiguration {
     Throttlers rateLimitThrottlers(
             ConfiguredPolicies policies,
             BucketStore store,
-            @Qualifier(RateLimitFailoverAutoConfiguration.CUSTOM_STORE) ObjectProvider<FailoverBucketStore> customStore,
+            @Qualifier(PolicyConfiguration.OWN_STORE) ObjectProvider<FailoverBucketStore> customStore,
             TimeSource time,
             ObjectProvider<ThrottleListener> listeners) {
         Throttlers throttlers = new Throttlers(

@@ -3,14 +3,18 @@ package io.ratelimit.autoconfigure;
 import io.ratelimit.Backend;
 import io.ratelimit.BucketStore;
 import io.ratelimit.LeasingBucketStore;
+import io.ratelimit.Shares;
+import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
 import io.ratelimit.policy.ConfiguredPolicies;
+import io.ratelimit.policy.PolicyConfiguration;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import io.ratelimit.policy.RateLimitEnabledCondition;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.RoutingBucketStore;
+import io.ratelimit.remote.inflight.RegisterStore;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
 import jakarta.servlet.FilterChain;
@@ -53,9 +57,6 @@ import org.springframework.web.context.request.ServletRequestAttributes;
 @Lazy(false)
 public final class RateLimitFailoverAutoConfiguration {
 
-    /** The name of the bean that wraps the application's own store. It is injected by its name only. */
-    static final String CUSTOM_STORE = "rateLimitCustomStore";
-
     /** The name of the bean that registers the deadline of requests. */
     public static final String DEADLINE_FILTER = "rateLimitDeadlineFilter";
 
@@ -89,36 +90,41 @@ public final class RateLimitFailoverAutoConfiguration {
             return ClassUtils.getShortName(ClassUtils.getUserClass(store));
         }
 
-        @Bean(name = CUSTOM_STORE, defaultCandidate = false, destroyMethod = "awaitSettlements")
+        @Bean(name = PolicyConfiguration.OWN_STORE, defaultCandidate = false, destroyMethod = "awaitSettlements")
         FailoverBucketStore rateLimitCustomStore(
-                BucketStore store,
-                RateLimitProperties properties,
-                ConfiguredPolicies policies,
-                TimeSource time,
-                Deadline deadline) {
-            rejectLeases(store, properties);
+                BucketStore store, ConfiguredPolicies policies, TimeSource time, Deadline deadline) {
+            policies.all().forEach(policy -> rejectWithoutEffect(policy, store));
             return SharedBackend.failover(nameOf(store), store, policies, time, deadline);
         }
 
-        /** Rejects a property that would have no effect. */
-        private static void rejectLeases(BucketStore store, RateLimitProperties properties) {
-            properties.policies().forEach((name, policy) -> {
-                boolean leases =
-                        policy.lease() != null && !policy.lease().duration().isZero();
-                if (leases && !(store instanceof LeasingBucketStore)) {
-                    String property = RateLimitProperties.property(name) + ".lease";
-                    throw new RateLimitConfigurationException(
-                            "'" + property + "' is set, but the application's own " + nameOf(store)
-                                    + " leases no tokens.",
-                            "Remove '" + property + "', or implement LeasingBucketStore.",
-                            property);
-                }
-            });
+        /** Rejects a limit that the store can't keep. */
+        private static void rejectWithoutEffect(ThrottlePolicy policy, BucketStore store) {
+            String property = RateLimitProperties.property(policy.name());
+            if (!policy.lease().isZero() && !(store instanceof LeasingBucketStore)) {
+                throw withoutEffect(property + ".lease", store, "leases no tokens", "implement LeasingBucketStore");
+            }
+            Shares shares = policy.shares();
+            if (shares != null && !store.keepsShares(policy)) {
+                String name = shares.each() == null ? ".shares" : ".guaranteed";
+                throw withoutEffect(property + name, store, "keeps no shares", "override keepsShares");
+            }
+            if (policy.limitsInFlight() && isCustom(store) && !(store instanceof RegisterStore)) {
+                throw withoutEffect(
+                        property + ".in-flight", store, "counts no requests in flight", "implement RegisterStore");
+            }
+        }
+
+        private static RateLimitConfigurationException withoutEffect(
+                String property, BucketStore store, String lack, String action) {
+            return new RateLimitConfigurationException(
+                    "'" + property + "' is set, but the application's own " + nameOf(store) + " " + lack + ".",
+                    "Remove '" + property + "', or " + action + ".",
+                    property);
         }
 
         @Bean
         @ConditionalOnMissingBean
-        Backend rateLimitBackend(@Qualifier(CUSTOM_STORE) FailoverBucketStore store) {
+        Backend rateLimitBackend(@Qualifier(PolicyConfiguration.OWN_STORE) FailoverBucketStore store) {
             return store.backend();
         }
     }

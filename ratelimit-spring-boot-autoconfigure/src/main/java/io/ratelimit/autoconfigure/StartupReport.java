@@ -70,6 +70,7 @@ class StartupReport implements SmartInitializingSingleton {
     @Override
     public final void afterSingletonsInstantiated() {
         PolicyAdvice advice = new PolicyAdvice(properties, policies, new Advice());
+        throttlers.all().forEach(throttler -> advice.warnOfLease(throttler.policy()));
         if (operations != null) {
             throttlers.all().forEach(throttler -> advice.adviseOnCalls(throttler, operations));
         }

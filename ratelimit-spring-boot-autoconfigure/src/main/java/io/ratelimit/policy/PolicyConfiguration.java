@@ -25,6 +25,9 @@ import org.springframework.core.env.ConfigurableEnvironment;
 @Lazy(false)
 public class PolicyConfiguration {
 
+    /** The name of the bean that wraps the application's own bucket store. It is injected by its name only. */
+    public static final String OWN_STORE = "rateLimitCustomStore";
+
     private static final Duration MAX_TIMEOUT = Duration.ofSeconds(10);
     private static final int MAX_CONNECTIONS = 100;
 
@@ -35,13 +38,14 @@ public class PolicyConfiguration {
     private final List<ConfiguredPolicy> policies;
 
     /** Checks and reads all policies here, so that a mistake stops every application, also one with its own beans. */
-    PolicyConfiguration(RateLimitProperties properties, ConfigurableEnvironment environment) {
+    PolicyConfiguration(
+            RateLimitProperties properties, ConfigurableEnvironment environment, ListableBeanFactory beans) {
         PolicyNames.check(properties.policies().keySet(), environment);
         check(properties.clientIp());
         check(properties.redis());
         check(properties.jdbc());
         this.properties = properties;
-        this.policies = PolicyReader.read(properties);
+        this.policies = PolicyReader.read(properties, beans.containsBean(OWN_STORE));
     }
 
     @Bean

@@ -48,18 +48,24 @@ final class PolicyReader {
     private final Policy properties;
     private final String property;
 
-    private PolicyReader(String name, Policy properties) {
+    /** The place of the buckets; null for a store of the application, which is asked itself what it can do. */
+    private final @Nullable BackendKind backend;
+
+    private PolicyReader(String name, Policy properties, @Nullable BackendKind backend) {
         this.name = name;
         this.properties = properties;
         this.property = RateLimitProperties.property(name);
+        this.backend = backend;
     }
 
-    static List<ConfiguredPolicy> read(RateLimitProperties properties) {
+    /** @param ownStore whether a store of the application has all buckets, whatever 'backend' is */
+    static List<ConfiguredPolicy> read(RateLimitProperties properties, boolean ownStore) {
         List<ConfiguredPolicy> policies = new ArrayList<>();
         int ipv6Prefix = properties.clientIp().ipv6Prefix();
         properties.policies().forEach((name, policy) -> {
-            PolicyReader reader = new PolicyReader(name, policy);
-            ThrottlePolicy read = reader.withLease(reader.readLimit(properties), properties);
+            BackendKind backend = ownStore ? null : requireNonNullElse(policy.backend(), properties.backend());
+            PolicyReader reader = new PolicyReader(name, policy, backend);
+            ThrottlePolicy read = reader.withLease(reader.readLimit(properties));
             policies.add(new ConfiguredPolicy(policy, read, new OverrideReader(policy, read, ipv6Prefix).read()));
         });
         return policies;
@@ -80,7 +86,6 @@ final class PolicyReader {
                 .withMode(properties.mode().weaker(application.mode()))
                 .withRetryJitter(jitter == null ? RetryJitter.NONE : jitter);
         boolean byTransaction = application.redis().strategy() == Strategy.TRANSACTION;
-        BackendKind backend = requireNonNullElse(properties.backend(), application.backend());
         return withWaiting(new ShareReader(property, properties, backend, byTransaction).read(read));
     }
 
@@ -131,13 +136,12 @@ final class PolicyReader {
 
     /** Without slots in Redis, each instance alone would let as many requests run as the policy allows in all. */
     private void checkPlaceOfSlots(RateLimitProperties application) {
-        BackendKind backend = requireNonNullElse(properties.backend(), application.backend());
         boolean any = properties.inFlight() != null
                 || properties.tiers().values().stream().anyMatch(tier -> tier.inFlight() != null)
                 || properties.overrides().stream().anyMatch(override -> override.inFlight() != null);
         boolean transactions = application.redis().strategy() == Strategy.TRANSACTION;
         boolean shares = backend == BackendKind.REDIS && !transactions;
-        if (any && backend != BackendKind.LOCAL && !shares) {
+        if (any && backend != null && backend != BackendKind.LOCAL && !shares) {
             throw new RateLimitConfigurationException(
                     "The throttle policy '" + name
                             + "' limits the requests in flight, which each instance counts by itself,"
@@ -306,14 +310,13 @@ final class PolicyReader {
                 : valid(property + ".queue-limit", queueLimit, () -> waiting.withQueueLimit(queueLimit));
     }
 
-    private ThrottlePolicy withLease(ThrottlePolicy policy, RateLimitProperties application) {
+    private ThrottlePolicy withLease(ThrottlePolicy policy) {
         Duration lease =
                 properties.lease() == null ? Duration.ZERO : properties.lease().duration();
         if (lease.isZero()) {
             return policy;
         }
-        BackendKind backend = requireNonNullElse(properties.backend(), application.backend());
-        if (backend != BackendKind.REDIS && backend != BackendKind.JDBC) {
+        if (backend == BackendKind.LOCAL) {
             throw wrongLease(
                     "takes tokens from Redis or a database ahead, but the buckets of the policy are in memory",
                     "set '" + property + ".backend' to redis or jdbc");

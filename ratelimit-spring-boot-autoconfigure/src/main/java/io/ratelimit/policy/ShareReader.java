@@ -21,9 +21,10 @@ import org.jspecify.annotations.Nullable;
  * Reads the guaranteed shares of a policy, and checks that the policy can have them.
  *
  * @param property the path of the policy
+ * @param backend the place of the bucket; null for a store of the application
  * @param byTransaction whether Redis has no scripts
  */
-record ShareReader(String property, Policy policy, BackendKind backend, boolean byTransaction) {
+record ShareReader(String property, Policy policy, @Nullable BackendKind backend, boolean byTransaction) {
 
     /** Returns the policy with its shares. */
     ThrottlePolicy read(ThrottlePolicy read) {

@@ -1,9 +1,7 @@
 package io.ratelimit.autoconfigure.redis;
 
 import io.ratelimit.BackendException;
-import io.ratelimit.BucketSpec;
 import io.ratelimit.PolicyThrottler;
-import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.BackendStart;
@@ -11,8 +9,6 @@ import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.redis.RedisStorage;
 import io.ratelimit.remote.FailoverBucketStore;
 import java.time.Duration;
-import java.util.Comparator;
-import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.springframework.beans.factory.ObjectProvider;
@@ -21,9 +17,6 @@ import org.springframework.beans.factory.ObjectProvider;
 final class RedisStart extends BackendStart {
 
     private static final Log logger = LogFactory.getLog(RedisStart.class);
-
-    /** The shortest time to full, in leases, for which leases cost at most 5 % of the capacity. */
-    private static final int MIN_LEASES_TO_FULL = 20;
 
     private final RedisStorage storage;
     private final ObjectProvider<Throttlers> throttlers;
@@ -45,10 +38,7 @@ final class RedisStart extends BackendStart {
         throttlers.getObject().all().stream()
                 .map(PolicyThrottler::policy)
                 .filter(policies::isShared)
-                .forEach(policy -> {
-                    warnAboutWait(policy);
-                    warnAboutLease(policy);
-                });
+                .forEach(RedisStart::warnAboutWait);
         if (connected) {
             warnAboutEviction();
         }
@@ -62,20 +52,6 @@ final class RedisStart extends BackendStart {
                     + " ahead in Redis, which is " + maxWait.toMinutes()
                     + "m: a call that would wait longer is denied. Set a shorter 'max-wait', or a rate of rounder"
                     + " numbers");
-        }
-    }
-
-    private static void warnAboutLease(ThrottlePolicy policy) {
-        Duration shortest = Stream.concat(Stream.of(policy.spec()), policy.tiers().values().stream())
-                .map(BucketSpec::timeToFull)
-                .min(Comparator.naturalOrder())
-                .orElseThrow();
-        Duration free = shortest.dividedBy(MIN_LEASES_TO_FULL);
-        if (policy.lease().compareTo(free) > 0) {
-            logger.warn("Throttle policy '" + policy.name() + "' has a 'lease' of " + Rate.format(policy.lease())
-                    + ": while leases are out, the tokens that come back within that time are missing from bursts, which is"
-                    + " more than 5 % of the capacity. Set a lease of at most " + Rate.format(free)
-                    + ", or a larger capacity");
         }
     }
 

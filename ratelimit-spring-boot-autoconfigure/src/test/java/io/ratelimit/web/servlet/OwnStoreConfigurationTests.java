@@ -1,0 +1,195 @@
+package io.ratelimit.web.servlet;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.ratelimit.BucketSnapshot;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.MapBucketStore;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
+import io.ratelimit.TimeSource;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.annotation.Bean;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.RestController;
+
+/** A store of one's own has all buckets: {@code backend} neither permits nor forbids what the store can do. */
+@ExtendWith(OutputCaptureExtension.class)
+class OwnStoreConfigurationTests {
+
+    private static final String LEASES = """
+            ratelimit:
+              backend: %s
+              policies:
+                hot: { rate: 400/1d, lease: 1m }
+                costly: { rate: 100/1m, lease: 10s, paths: /nobody, backend: local }
+            """;
+
+    @ParameterizedTest
+    @ValueSource(strings = {"local", "redis", "jdbc"})
+    void aStoreThatLeasesNeedsNoBackend(String backend, CapturedOutput output) {
+        try (TestServer server =
+                TestServer.open(LEASES.formatted(backend), Leasing.class).start()) {
+            for (int i = 0; i < 60; i++) {
+                assertThat(server.http().get("/a").status()).isEqualTo(200);
+            }
+            assertThat(server.bean(Throttlers.class).leased("hot")).isPositive();
+        }
+        assertThat(output)
+                .contains("Throttle policy 'costly' has a 'lease' of 10s: while leases are out, the tokens that come"
+                        + " back within that time are missing from bursts, which is more than 5 % of the capacity."
+                        + " Set a lease of at most 3s, or a larger capacity")
+                .doesNotContain("'hot' has a 'lease'");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"local", "redis", "jdbc"})
+    void aStoreThatKeepsSharesNeedsNoBackend(String backend) {
+        String yaml = """
+                ratelimit:
+                  backend: %s
+                  policies:
+                    divided: { rate: 10/1d, guaranteed: { key: query:tenant, for: 2, rate: 2/1d } }
+                """.formatted(backend);
+        try (TestServer server = TestServer.open(yaml, Sharing.class).start()) {
+            assertThat(server.http().get("/a?tenant=a").status()).isEqualTo(200);
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+                    lease | rate: 400/1d, lease: 1m | leases no tokens | implement LeasingBucketStore
+                    in-flight | in-flight: 5 | counts no requests in flight | implement RegisterStore
+                    guaranteed | rate: 10/1d, guaranteed: { key: query:a, for: 2, rate: 2/1d } | keeps no shares | override keepsShares
+                    shares | rate: 10/1d, tier: role, shares: { a: { guaranteed: 2/1d } } | keeps no shares | override keepsShares
+                    """)
+    void aLimitThatTheStoreCannotKeepStopsTheStart(
+            String property, String limit, String lack, String action, CapturedOutput output) {
+        String yaml = "ratelimit.policies.api: { " + limit + " }\n";
+        assertThatThrownBy(() -> TestServer.open(yaml, Plain.class).start().close())
+                .isNotNull();
+        assertThat(output)
+                .contains("'ratelimit.policies.api." + property + "' is set, but the application's own"
+                        + " OwnStoreConfigurationTests.PlainStore " + lack + ".")
+                .contains("Remove 'ratelimit.policies.api." + property + "', or " + action + ".");
+    }
+
+    @Test
+    void bucketsInMemoryKeepSharesAndCountCallsWithoutLeases(CapturedOutput output) {
+        String yaml = """
+                ratelimit.policies:
+                  running: { in-flight: 5 }
+                  divided: { rate: 10/1d, guaranteed: { key: query:tenant, for: 2, rate: 2/1d } }
+                """;
+        try (TestServer server = TestServer.open(yaml, Memory.class).start()) {
+            assertThat(server.http().get("/a?tenant=a").status()).isEqualTo(200);
+        }
+        assertThatThrownBy(() -> TestServer.open(LEASES.formatted("local"), Memory.class)
+                        .start()
+                        .close())
+                .isNotNull();
+        assertThat(output)
+                .contains("'ratelimit.policies.hot.lease' is set, but the application's own LocalBucketStore leases"
+                        + " no tokens.");
+    }
+
+    @RestController
+    static class Api {
+
+        @GetMapping("/a")
+        String hello() {
+            return "hello";
+        }
+    }
+
+    static class Leasing extends Api {
+
+        @Bean
+        BucketStore store() {
+            return new MapBucketStore(() -> System.currentTimeMillis() * 1_000, Duration.ofHours(1));
+        }
+    }
+
+    static class Memory extends Api {
+
+        @Bean
+        BucketStore store(TimeSource time) {
+            return BucketStore.local(time);
+        }
+    }
+
+    static class Plain extends Api {
+
+        @Bean
+        BucketStore store(TimeSource time) {
+            return new PlainStore(BucketStore.local(time));
+        }
+    }
+
+    static class Sharing extends Api {
+
+        @Bean
+        BucketStore store(TimeSource time) {
+            return new SharingStore(BucketStore.local(time));
+        }
+    }
+
+    /** A store that can do no more than it must. */
+    private static class PlainStore implements BucketStore {
+
+        private final BucketStore store;
+
+        PlainStore(BucketStore store) {
+            this.store = store;
+        }
+
+        @Override
+        public Decision take(List<Charge> charges) {
+            return store.take(charges);
+        }
+
+        @Override
+        public Decision reserve(List<Charge> charges) {
+            return store.reserve(charges);
+        }
+
+        @Override
+        public void giveBack(List<Answer> taken) {
+            store.giveBack(taken);
+        }
+
+        @Override
+        public BucketSnapshot snapshot(Charge charge) {
+            return store.snapshot(charge);
+        }
+
+        @Override
+        public void reset(Charge charge) {
+            store.reset(charge);
+        }
+    }
+
+    private static final class SharingStore extends PlainStore {
+
+        SharingStore(BucketStore store) {
+            super(store);
+        }
+
+        @Override
+        public boolean keepsShares(ThrottlePolicy policy) {
+            return true;
+        }
+    }
+}
