@@ -53,6 +53,20 @@ public interface BucketStore {
     Decision reserve(List<Charge> charges);
 
     /**
+     * Like {@link #take}, for a call that also needs slots which this store {@linkplain #slots shares}. The store may
+     * decide the requests for slots, if that saves calls of the backend: the call is denied if one of them is denied. The
+     * caller decides the others after an allowed take, and puts the tokens back if a slot is missing. The default decides none.
+     */
+    default Decision takeWithSlots(List<Charge> charges, List<SharedSlots.Request> slots) {
+        return take(charges);
+    }
+
+    /** Like {@link #takeWithSlots}, for tokens that may be taken ahead. */
+    default Decision reserveWithSlots(List<Charge> charges, List<SharedSlots.Request> slots) {
+        return reserve(charges);
+    }
+
+    /**
      * Puts tokens back. A full bucket stays full, and tokens of a key without a bucket are dropped. While other calls
      * wait, only tokens that no waiting call depends on come back, because a waiting call's turn is a promise.
      *

@@ -54,7 +54,7 @@ final class CallDecisions {
     }
 
     private Decision takeAll(List<Charge> charges, Taker taker) {
-        return InFlightCalls.concern(charges) ? inFlight.take(charges, taker) : taker.take(charges);
+        return InFlightCalls.concern(charges) ? inFlight.take(charges, taker) : taker.take(charges, List.of());
     }
 
     private static List<Answer> missingKeys(List<Charge> charges) {

@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
+import io.ratelimit.SharedSlots.Request;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -10,15 +11,15 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides calls whose charges limit how many run at a time: takes their slots first and then their tokens, all or none.
- * Thread-safe.
+ * Decides calls whose charges limit how many run at a time: takes their slots and their tokens, all or none. Thread-safe.
  */
 final class InFlightCalls {
 
     /** Takes the tokens of charges, all or none. */
     interface Taker {
 
-        Decision take(List<Charge> charges);
+        /** @param slots the slots that the call needs beside the tokens; may be decided */
+        Decision take(List<Charge> charges, List<Request> slots);
 
         /** Returns whether the call may wait for a slot. */
         default boolean mayWait() {
@@ -87,7 +88,7 @@ final class InFlightCalls {
     }
 
     /**
-     * Takes the slots of the charges, and then the tokens by the taker. The decision of an allowed call holds the slots.
+     * Takes the slots of the charges, and the tokens by the taker. The decision of an allowed call holds the slots.
      *
      * @throws InterruptedWait if the thread is interrupted while the call waits for a slot
      */
@@ -131,6 +132,7 @@ final class InFlightCalls {
     private final class Call {
 
         private final List<HeldSlot> held;
+        private List<Request> requests = List.of();
         private final long start = time.nanoTime();
         private long waited;
 
@@ -138,69 +140,90 @@ final class InFlightCalls {
             held = new ArrayList<>(charges);
         }
 
-        Decision take(List<Charge> charges, Taker tokens) {
-            @Nullable Answer[] slots = new Answer[charges.size()];
-            boolean allowed =
-                    takeLocal(charges, slots, tokens.mayWait()) && takeShared(charges, slots, tokens.mayWait());
-            List<Answer> answers = new ArrayList<>(slots.length);
-            for (Answer slot : slots) {
-                if (slot != null) {
-                    answers.add(slot);
-                }
+        Decision take(List<Charge> charges, Taker taker) {
+            List<Answer> slots = new ArrayList<>(charges.size());
+            Decision decision =
+                    takeLocal(charges, slots, taker.mayWait()) ? takeShared(charges, slots, taker) : Decision.of(slots);
+            if (decision.allowed()) {
+                return decision.holding(held);
             }
-            if (!allowed) {
-                release();
-                return Decision.of(answers);
-            }
-            return withTokens(charges, answers, tokens);
+            release();
+            return decision;
         }
 
-        private boolean takeLocal(List<Charge> charges, @Nullable Answer[] slots, boolean mayWait) {
+        /** Takes the slots that this process counts, and leaves requests for the others. */
+        private boolean takeLocal(List<Charge> charges, List<Answer> slots, boolean mayWait) {
             boolean allowed = true;
-            for (int i = 0; i < slots.length; i++) {
-                Charge charge = charges.get(i);
-                if (charge.spec().inFlight() > 0 && shared(charge) == null) {
-                    Answer answer = allowed ? take(charge, mayWait) : peek(charge);
-                    allowed &= answer.allowed();
-                    slots[i] = answer;
+            for (Charge charge : charges) {
+                if (charge.spec().inFlight() > 0) {
+                    SharedSlots shared = throttlers.of(charge.policy()).sharedSlots();
+                    if (shared == null) {
+                        Answer answer = allowed ? take(charge, mayWait) : peek(charge);
+                        allowed &= answer.allowed();
+                        slots.add(answer);
+                    } else {
+                        requests = requests.isEmpty() ? new ArrayList<>(charges.size()) : requests;
+                        requests.add(shared.request(charge));
+                    }
                 }
             }
             return allowed;
         }
 
-        /** Takes the slots that processes share, which may need calls of their backend. */
-        private boolean takeShared(List<Charge> charges, @Nullable Answer[] slots, boolean mayWait) {
-            for (int i = 0; i < slots.length; i++) {
-                Charge charge = charges.get(i);
-                SharedSlots shared = charge.spec().inFlight() > 0 ? shared(charge) : null;
-                if (shared != null) {
-                    Answer answer = take(charge, shared, mayWait);
-                    slots[i] = answer;
-                    if (!answer.allowed()) {
-                        return false;
-                    }
+        /**
+         * Takes the tokens, and the slots that processes share. The store takes both together if it can. Otherwise slots follow
+         * the tokens, since most denials are denials of tokens, and most of these need no call of the backend.
+         */
+        private Decision takeShared(List<Charge> charges, List<Answer> slots, Taker taker) {
+            while (true) {
+                List<Charge> rated = rated(charges);
+                Decision tokens = rated.isEmpty() ? Decision.of(List.of()) : taker.take(rated, requests);
+                Request denied = firstDenied(tokens.allowed());
+                if (denied == null) {
+                    hold(slots, tokens.allowed());
+                    return rated.size() == charges.size()
+                            ? tokens
+                            : Decision.of(merge(charges, slots, tokens.answers()));
+                }
+                if (tokens.allowed()) {
+                    throttlers.giveBack(tokens.taken());
+                }
+                Answer denial = awaitSlot(denied, taker.mayWait());
+                if (denial != null) {
+                    slots.add(denial);
+                    return Decision.of(slots);
                 }
             }
-            return true;
         }
 
-        private @Nullable SharedSlots shared(Charge charge) {
-            return throttlers.of(charge.policy()).sharedSlots();
+        /** Returns the first request that is denied, after the store had its choice; null if there is none. */
+        private @Nullable Request firstDenied(boolean takeOthers) {
+            for (Request request : requests) {
+                if (takeOthers) {
+                    request.take();
+                }
+                if (request.isDenied()) {
+                    return request;
+                }
+            }
+            return null;
         }
 
-        private Decision withTokens(List<Charge> charges, List<Answer> slots, Taker taker) {
-            List<Charge> rated = rated(charges);
-            if (rated.isEmpty()) {
-                return Decision.of(slots).holding(held);
+        /** Keeps the slots of an allowed call, and adds the answers. */
+        private void hold(List<Answer> slots, boolean allowed) {
+            for (Request request : requests) {
+                SharedSlots.Slot slot = request.slot();
+                Charge charge = request.charge();
+                if (slot != null) {
+                    Answer answer = allowed(charge, charge.spec().inFlight() - slot.free());
+                    slots.add(slot.fallback() ? answer.asFallback(charge) : answer);
+                }
+                if (slot != null && allowed) {
+                    PolicyThrottler throttler = throttlers.of(charge.policy());
+                    held.add(new HeldSlot(throttler, charge.key(), slot, time, start + waited));
+                }
             }
-            Decision tokens = taker.take(rated);
-            Decision both =
-                    rated.size() == charges.size() ? tokens : Decision.of(merge(charges, slots, tokens.answers()));
-            if (both.allowed()) {
-                return both.holding(held);
-            }
-            release();
-            return both;
+            requests = allowed ? List.of() : requests;
         }
 
         /** Returns the charges with a rate, which may wait for the rest of their time. */
@@ -250,9 +273,11 @@ final class InFlightCalls {
             return allowed(charge, slots.held());
         }
 
-        private Answer take(Charge charge, SharedSlots shared, boolean mayWait) {
+        /** Waits for a slot, if the call may. Returns the denial; null if the call has the slot. */
+        private @Nullable Answer awaitSlot(Request request, boolean mayWait) {
+            Charge charge = request.charge();
+            SharedSlots.Slot slot = request.take();
             PolicyThrottler throttler = throttlers.of(charge.policy());
-            SharedSlots.Slot slot = shared.take(charge);
             if (slot.outcome() == Outcome.TOO_MANY_IN_FLIGHT
                     && mayWait
                     && !left(charge).isZero()) {
@@ -260,41 +285,32 @@ final class InFlightCalls {
                     return denied(charge, Outcome.QUEUE_FULL);
                 }
                 try {
-                    slot = await(charge, shared, throttler);
+                    slot = await(request, throttler);
                 } finally {
                     throttler.queue().leave();
                 }
             }
-            Answer answer;
             if (slot.outcome() == Outcome.ALLOWED) {
-                held.add(new HeldSlot(throttler, charge.key(), slot, time, start + waited));
-                answer = allowed(charge, charge.spec().inFlight() - slot.free());
-            } else {
-                answer = denied(charge, slot.outcome());
+                return null;
             }
-            return slot.fallback() ? answer.asFallback(charge) : answer;
+            Answer denial = denied(charge, slot.outcome());
+            return slot.fallback() ? denial.asFallback(charge) : denial;
         }
 
-        private SharedSlots.Slot await(Charge charge, SharedSlots shared, PolicyThrottler throttler) {
-            SharedSlots.Slot slot = shared.enqueue(charge, () -> throttler.inFlightNow(charge));
+        private SharedSlots.Slot await(Request request, PolicyThrottler throttler) {
+            Charge charge = request.charge();
+            SharedSlots.Slot slot = request.enqueue(() -> throttler.inFlightNow(charge));
             try {
                 await(slot::giveUp, slot::await, charge);
                 return slot;
             } catch (InterruptedException interrupted) {
-                abandon(slot);
+                slot.giveUp();
                 throw new InterruptedWait(interrupted);
             } catch (RuntimeException | Error failed) {
-                abandon(slot);
+                slot.giveUp();
                 throw failed;
             } finally {
                 waited(throttler);
-            }
-        }
-
-        private static void abandon(SharedSlots.Slot slot) {
-            slot.giveUp();
-            if (slot.outcome() == Outcome.ALLOWED) {
-                slot.release();
             }
         }
 
@@ -362,6 +378,7 @@ final class InFlightCalls {
 
         void release() {
             held.forEach(HeldSlot::release);
+            requests.forEach(Request::release);
         }
     }
 }

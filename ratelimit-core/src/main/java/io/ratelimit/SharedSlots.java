@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import io.ratelimit.Decision.Outcome;
 import java.util.function.IntSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The slots of one policy's calls in flight that several processes share through a backend. A {@link BucketStore} that
@@ -20,11 +21,73 @@ public interface SharedSlots {
      */
     Slot enqueue(Charge charge, IntSupplier limit);
 
+    /** Returns a request for a slot of a charge's key, which isn't decided yet. */
+    default Request request(Charge charge) {
+        return new Request(this, charge);
+    }
+
     /** Returns how many calls of the policy run in this process. */
     int held();
 
     /** Returns how many calls of a key run in this process. */
     int held(String key);
+
+    /**
+     * A slot that a call needs beside tokens. A {@link BucketStore#takeWithSlots store} may take both in
+     * one step. For one thread.
+     */
+    final class Request {
+
+        private final SharedSlots slots;
+        private final Charge charge;
+        private @Nullable Slot slot;
+
+        private Request(SharedSlots slots, Charge charge) {
+            this.slots = slots;
+            this.charge = charge;
+        }
+
+        /** Returns the charge whose key needs a slot. */
+        public Charge charge() {
+            return charge;
+        }
+
+        /** Returns the slot, or the reason why there is none; null if the request isn't decided yet. */
+        public @Nullable Slot slot() {
+            return slot;
+        }
+
+        /** Decides this request; null if it isn't decided after all. */
+        public void decide(@Nullable Slot slot) {
+            this.slot = slot;
+        }
+
+        /** Takes the slot, unless this request is decided. Returns it, or the reason why there is none. */
+        public Slot take() {
+            Slot taken = slot == null ? slots.take(charge) : slot;
+            slot = taken;
+            return taken;
+        }
+
+        /** Joins the key's queue in place of a take that was denied. */
+        Slot enqueue(IntSupplier limit) {
+            Slot queued = slots.enqueue(charge, limit);
+            slot = queued;
+            return queued;
+        }
+
+        /** Releases the slot, if there is one. */
+        void release() {
+            if (slot != null && slot.outcome() == Outcome.ALLOWED) {
+                slot.release();
+            }
+            slot = null;
+        }
+
+        boolean isDenied() {
+            return slot != null && slot.outcome() != Outcome.ALLOWED;
+        }
+    }
 
     /** The slot of one call, or the reason why the call has none. Thread-safe. */
     interface Slot {

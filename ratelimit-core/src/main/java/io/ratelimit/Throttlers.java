@@ -55,8 +55,8 @@ public final class Throttlers {
         this.queues = new WaitQueues(this, store, time);
         this.inFlight = new InFlightCalls(this, time);
         this.decisions = new CallDecisions(inFlight, this.listener);
-        this.atOnce = store::take;
-        this.shadowWaiting = charges -> queues.takeInShadow(charges.get(0));
+        this.atOnce = store::takeWithSlots;
+        this.shadowWaiting = queues::takeInShadow;
         policies.forEach(this::add);
     }
 

@@ -94,8 +94,8 @@ final class WaitQueues {
 
         /** Takes the tokens at once; or ahead, if each bucket that is short has them in time and its queue has a place. */
         @Override
-        public Decision take(List<Charge> charges) {
-            Decision atOnce = store.take(charges);
+        public Decision take(List<Charge> charges, List<SharedSlots.Request> slots) {
+            Decision atOnce = store.takeWithSlots(charges, slots);
             if (atOnce.outcome() != Outcome.DENIED) {
                 return atOnce;
             }
@@ -105,7 +105,9 @@ final class WaitQueues {
                 return refined;
             }
             Answer full = join(denials);
-            return full == null ? takeAhead(charges) : deny(refined, answer -> answer == full, Outcome.QUEUE_FULL);
+            return full == null
+                    ? takeAhead(charges, slots)
+                    : deny(refined, answer -> answer == full, Outcome.QUEUE_FULL);
         }
 
         @Override
@@ -114,8 +116,8 @@ final class WaitQueues {
         }
 
         /** Takes the tokens ahead, and also joins the queues of buckets that other calls have emptied meanwhile. */
-        private Decision takeAhead(List<Charge> charges) {
-            Decision ahead = store.reserve(charges);
+        private Decision takeAhead(List<Charge> charges, List<SharedSlots.Request> slots) {
+            Decision ahead = store.reserveWithSlots(charges, slots);
             List<Answer> waiting = waiting(ahead);
             Answer full = join(waiting);
             if (full != null) {
@@ -198,9 +200,9 @@ final class WaitQueues {
      * Takes the tokens of a policy in shadow mode at once; or ahead, if they come in time and the queue has a place. Holds no
      * call.
      */
-    Decision takeInShadow(Charge charge) {
-        List<Charge> charges = List.of(charge);
-        Decision atOnce = store.take(charges);
+    Decision takeInShadow(List<Charge> charges, List<SharedSlots.Request> slots) {
+        Charge charge = charges.get(0);
+        Decision atOnce = store.takeWithSlots(charges, slots);
         if (atOnce.outcome() != Outcome.DENIED || charge.maxWait().isZero()) {
             return atOnce;
         }
@@ -209,12 +211,12 @@ final class WaitQueues {
         }
         int limit = charge.policy().queueLimit();
         return queue(charge.policy()).turns(time.nanoTime()) < limit
-                ? takeAheadInShadow(charges, limit)
+                ? takeAheadInShadow(charges, slots, limit)
                 : deny(atOnce, answer -> true, Outcome.QUEUE_FULL);
     }
 
-    private Decision takeAheadInShadow(List<Charge> charges, int limit) {
-        Decision ahead = store.reserve(charges);
+    private Decision takeAheadInShadow(List<Charge> charges, List<SharedSlots.Request> slots, int limit) {
+        Decision ahead = store.reserveWithSlots(charges, slots);
         boolean waits = ahead.allowed() && ahead.waitNanos() > 0;
         if (waits && !queue(charges.get(0).policy()).addTurn(time.nanoTime(), ahead.waitNanos(), limit)) {
             store.giveBack(ahead.answers());

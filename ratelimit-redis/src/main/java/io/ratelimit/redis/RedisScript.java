@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class RedisScript {
 
-    private static final String RESOURCE = "bucket.lua";
+    static final String RESOURCE = "bucket.lua";
 
     /**
      * How often a call is repeated: once with the text, and with other periods. The periods around the server's time contain
@@ -42,14 +42,21 @@ final class RedisScript {
 
     private final Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis;
     private final TimeSource clock;
-    private final byte[] text = read(RESOURCE);
-    private final byte[] sha = sha1(text).getBytes(StandardCharsets.US_ASCII);
+    private final byte[] text;
+    private final byte[] sha;
 
     /** The server's time as the last reply showed it, less the clock's nanoseconds at that moment. */
     private volatile long serverAhead;
 
     /** @param clock this machine's: its wall time is the first guess of the server's */
     RedisScript(Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis, TimeSource clock) {
+        this(redis, clock, read(RESOURCE));
+    }
+
+    /** Creates a script that replies as the script for buckets does. */
+    RedisScript(Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis, TimeSource clock, byte[] text) {
+        this.text = text;
+        this.sha = sha1(text).getBytes(StandardCharsets.US_ASCII);
         this.redis = redis;
         this.clock = clock;
         this.serverAhead = clock.wallNanos() - clock.nanoTime();
@@ -193,7 +200,7 @@ final class RedisScript {
         private long[] numbers = new long[NUMBERS];
         private boolean hasOtherPeriods;
 
-        /** Returns whether there is a reply for a bucket, or for a lane behind the buckets. */
+        /** Returns whether there is a reply for a bucket, or for a lane or a register behind the buckets. */
         boolean has(int bucket) {
             return NUMBERS * bucket < numbers.length && now(bucket) != 0;
         }

@@ -13,6 +13,7 @@ import io.ratelimit.TimeSource;
 import io.ratelimit.redis.RedisScript.Running;
 import io.ratelimit.redis.RedisScript.ScriptReply;
 import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.inflight.CarriedClaim;
 import io.ratelimit.remote.inflight.RegisterStore;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -39,6 +40,7 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     private final ScriptCalls script;
     private final CombinedTakes combined;
     private final RedisRegisters registers;
+    private final RedisScript withRegisters;
     private volatile boolean oneKeyPerScript;
 
     /**
@@ -59,6 +61,7 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         this.oneKeyPerScript = oneKeyPerScript;
         this.combined = new CombinedTakes(script);
         this.registers = new RedisRegisters(redis, keys, time);
+        this.withRegisters = new RedisScript(redis, clock, RedisRegisters.withBuckets());
     }
 
     ScriptCalls script() {
@@ -118,6 +121,24 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     @Override
     public CompletableFuture<Reply> set(BucketName key, Claim claim, Duration timeToLive) {
         return registers.set(key, claim, timeToLive);
+    }
+
+    @Override
+    public boolean carriesClaims() {
+        return !oneKeyPerScript;
+    }
+
+    @Override
+    public Decision take(List<Charge> charges, List<CarriedClaim> claims, Duration timeToLive) {
+        return call(call -> {
+            try {
+                return script.take(charges, claims, timeToLive, registers, withRegisters, call);
+            } catch (BackendException failed) {
+                rethrowUnlessCluster(failed);
+                claims.forEach(CarriedClaim::withdraw);
+                return take(charges, List.of(), Timing.AT_ONCE, call);
+            }
+        });
     }
 
     @Override

@@ -2,12 +2,15 @@ package io.ratelimit.redis;
 
 import static java.util.Objects.requireNonNullElse;
 
+import io.lettuce.core.protocol.CommandArgs;
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.CalendarClock;
 import io.ratelimit.Charge;
+import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.Decision.Outcome;
 import io.ratelimit.LeasingBucketStore.Grant;
 import io.ratelimit.LeasingBucketStore.LeaseRequest;
 import io.ratelimit.Share;
@@ -18,7 +21,9 @@ import io.ratelimit.redis.RedisScript.ScriptArguments;
 import io.ratelimit.redis.RedisScript.ScriptReply;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.SpecCache;
+import io.ratelimit.remote.inflight.CarriedClaim;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -83,6 +88,10 @@ final class ScriptCalls {
     }
 
     private Running start(Operation operation, List<Charge> charges, Timing timing) {
+        return start(operation, charges, toTake(charges, timing), RedisLanes.toTake(charges, keys));
+    }
+
+    private byte[][] toTake(List<Charge> charges, Timing timing) {
         byte[][] arguments = new byte[charges.size()][];
         for (int i = 0; i < arguments.length; i++) {
             RedisTickScale ticks = ticks(charges.get(i));
@@ -92,7 +101,7 @@ final class ScriptCalls {
                     ? toTakeOne.get(ticks)
                     : ScriptArguments.toTake(ticks, cost, waitMicros);
         }
-        return start(operation, charges, arguments, RedisLanes.toTake(charges, keys));
+        return arguments;
     }
 
     private long waitMicros(Charge charge, Timing timing) {
@@ -131,6 +140,34 @@ final class ScriptCalls {
                     : toLease(lease, charge.cost());
         }
         return start(Operation.LEASE, charges, arguments, RedisLanes.toTake(charges, keys));
+    }
+
+    /**
+     * Takes all of the charges or none at once, and sets registers in the same call.
+     *
+     * @param together the script that does both
+     */
+    Decision take(
+            List<Charge> charges,
+            List<CarriedClaim> claims,
+            Duration timeToLive,
+            RedisRegisters registers,
+            RedisScript together,
+            Deadline.Call call) {
+        BucketArguments buckets = new BucketArguments(
+                Operation.TAKE, charges, toTake(charges, Timing.AT_ONCE), RedisLanes.toTake(charges, keys));
+        Running running = together.start((to, serverMicros) -> {
+            to.add(claims.size() + buckets.keyCount());
+            claims.forEach(claim -> to.addKey(registers.key(claim)));
+            buckets.addKeys(to);
+            to.add(claims.size()).add(charges.size());
+            claims.forEach(claim -> registers.addArguments(claim.claim(), timeToLive, to::add));
+            buckets.addArguments(to, serverMicros);
+        });
+        ScriptReply reply = RedisScript.result(running, call);
+        return RedisRegisters.complete(claims, reply, buckets.keyCount())
+                ? Decision.of(answers(charges, Timing.AT_ONCE, reply))
+                : Decision.of(List.of(Answer.denied(charges.get(0), Outcome.TOO_MANY_IN_FLIGHT, Duration.ZERO)));
     }
 
     private byte[] toLease(LeaseRequest lease, long cost) {
@@ -182,14 +219,47 @@ final class ScriptCalls {
     }
 
     private Running start(Operation operation, List<Charge> charges, byte[][] arguments, RedisLanes lanes) {
-        byte[][] bucketKeys = new byte[arguments.length][];
-        for (int i = 0; i < bucketKeys.length; i++) {
-            bucketKeys[i] = key(charges.get(i));
+        return script.start(new BucketArguments(operation, charges, arguments, lanes));
+    }
+
+    /** The keys and arguments of a call for buckets. */
+    private final class BucketArguments implements RedisScript.Arguments {
+
+        private final Operation operation;
+        private final List<Charge> charges;
+        private final byte[][] keys;
+        private final byte[][] arguments;
+        private final RedisLanes lanes;
+
+        BucketArguments(Operation operation, List<Charge> charges, byte[][] arguments, RedisLanes lanes) {
+            this.operation = operation;
+            this.charges = charges;
+            this.arguments = arguments;
+            this.lanes = lanes;
+            this.keys = new byte[arguments.length][];
+            for (int i = 0; i < keys.length; i++) {
+                keys[i] = key(charges.get(i));
+            }
         }
-        return script.start((to, serverMicros) -> {
-            to.add(bucketKeys.length + lanes.keys().size()).addKeys(bucketKeys);
+
+        @Override
+        public void addTo(CommandArgs<byte[], byte[]> to, long serverMicros) {
+            to.add(keyCount());
+            addKeys(to);
+            addArguments(to, serverMicros);
+        }
+
+        int keyCount() {
+            return keys.length + lanes.keys().size();
+        }
+
+        void addKeys(CommandArgs<byte[], byte[]> to) {
+            to.addKeys(keys);
             lanes.keys().forEach(to::addKey);
-            for (int i = 0; i < bucketKeys.length; i++) {
+        }
+
+        void addArguments(CommandArgs<byte[], byte[]> to, long serverMicros) {
+            for (int i = 0; i < keys.length; i++) {
                 CalendarClock calendar = calendar(charges.get(i));
                 to.add(
                         calendar == null
@@ -204,7 +274,7 @@ final class ScriptCalls {
             if (now != RedisBucketStore.SERVER_TIME) {
                 to.add(now);
             }
-        });
+        }
     }
 
     private List<Answer> answers(List<Charge> charges, Timing timing, ScriptReply reply) {

@@ -1,38 +1,98 @@
 --[[
-Sets the register of one process for the calls in flight of a key.
+Sets the registers of one process for the calls in flight of keys. Before this text the function bucket is defined: it is nil, or
+takes tokens as bucket.lua does.
 
 The value of a key is a text with a register for each process: "process number slots usable deadline;". The deadline is in
 microseconds of the server's clock. How many slots a process may use, and why their sum never exceeds the limit, is described at
 io.ratelimit.remote.inflight.RegisterStore.
 
-KEYS     the key
-ARGV     the process, as hexadecimal digits; the number of its claim; the calls that run there; the slots that it wants; the limit;
-         the time to live in milliseconds; then, in tests only, the time in microseconds
-Returns the usable slots of the process, or -1 if a later claim was there before; and the slots of all others.
+With tokens all or nothing is done. If one claim gets no slot for one more call than run, no tokens are taken. If tokens are
+short, no register is set.
+
+KEYS     the keys of the registers, and then those of bucket.lua
+ARGV     the number of registers, and the number of charges; for each register the process, as hexadecimal digits, the number of
+         its claim, the calls that run there, the slots that it wants, the limit, and the time to live in milliseconds; then the
+         arguments of bucket.lua; without tokens, in tests only, the time in microseconds
+Returns, for each register that was set, the usable slots of the process, or -1 if a later claim was there before; and the slots of
+all others. With tokens the reply of bucket.lua comes first, and each register is a text of two doubles: the first is greater by 2.
 ]]
 
-local number, have, want, limit, millis = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local now, slack = tonumber(ARGV[7]), 600000 -- the time of a test may stand still while the server's clock runs
-if not now then
+local count, charges = tonumber(ARGV[1]), tonumber(ARGV[2])
+local keys, arguments, now, slack = {}, {}, nil, 1000
+for i = count + 1, #KEYS do
+    keys[i - count] = KEYS[i]
+end
+for i = 3 + 6 * count, #ARGV do
+    arguments[i - 2 - 6 * count] = ARGV[i]
+end
+if bucket then
+    now = tonumber(arguments[#keys + 2])
+else
+    now = tonumber(arguments[1])
+end
+if now then
+    slack = 600000 -- the time of a test may stand still while the server's clock runs
+else
     local time = redis.call('TIME')
-    now, slack = time[1] * 1000000.0 + time[2], 1000
+    now = time[1] * 1000000.0 + time[2]
 end
 
-local registers, others, before = {}, 0, 0
-for process, claim, slots, usable, deadline in string.gmatch(redis.call('GET', KEYS[1]) or '', '(%x+) (%d+) (%d+) (%d+) (%d+);') do
-    if tonumber(deadline) > now then
-        if process ~= ARGV[1] then
-            others = others + tonumber(slots)
-            registers[#registers + 1] = process .. ' ' .. claim .. ' ' .. slots .. ' ' .. usable .. ' ' .. deadline .. ';'
-        elseif number <= tonumber(claim) then
-            return {-1, 0}
-        else
-            before = tonumber(usable)
+local values, replies, free = {}, {}, true
+for i = 1, count do
+    local own, place = ARGV[6 * i - 3], 6 * i - 3
+    local number, have, want, limit = tonumber(ARGV[place + 1]), tonumber(ARGV[place + 2]), tonumber(ARGV[place + 3]), tonumber(ARGV[place + 4])
+    local registers, others, before, later = {}, 0, 0, false
+    for process, claim, slots, usable, deadline in string.gmatch(redis.call('GET', KEYS[i]) or '', '(%x+) (%d+) (%d+) (%d+) (%d+);') do
+        if tonumber(deadline) > now then
+            if process ~= own then
+                others = others + tonumber(slots)
+                registers[#registers + 1] = process .. ' ' .. claim .. ' ' .. slots .. ' ' .. usable .. ' ' .. deadline .. ';'
+            elseif number <= tonumber(claim) then
+                later = true
+            else
+                before = tonumber(usable)
+            end
         end
     end
+    if later then
+        replies[i] = {-1, 0}
+        free = false
+    else
+        local usable = math.max(0, math.min(want, math.max(limit - others, before)))
+        registers[#registers + 1] = string.format(
+            '%s %.0f %.0f %.0f %.0f;', own, number, math.max(have, usable), usable, now + ARGV[place + 5] * 1000)
+        values[i] = table.concat(registers)
+        replies[i] = {usable, others}
+        free = free and have < math.min(usable, limit - others)
+    end
 end
-local usable = math.max(0, math.min(want, math.max(limit - others, before)))
-registers[#registers + 1] = string.format(
-    '%s %.0f %.0f %.0f %.0f;', ARGV[1], number, math.max(have, usable), usable, now + millis * 1000)
-redis.call('SET', KEYS[1], table.concat(registers), 'PX', millis + slack)
-return {usable, others}
+
+local tokens = {}
+if bucket and free then
+    tokens = bucket(keys, arguments)
+    if type(tokens) == 'string' then
+        tokens = {tokens}
+    end
+    for i = 1, charges do
+        if (string.byte(tokens[i] or '', 9) or 255) >= 128 then -- below zero: tokens are short; or there are none
+            return tokens
+        end
+    end
+elseif bucket then
+    for i = 1, #keys do
+        tokens[i] = ''
+    end
+end
+
+for i = 1, count do
+    if values[i] then
+        redis.call('SET', KEYS[i], values[i], 'PX', ARGV[6 * i + 2] + slack)
+    end
+end
+if not bucket then
+    return replies[1]
+end
+for i = 1, count do
+    tokens[#keys + i] = struct.pack('>dd', replies[i][1] + 2, replies[i][2])
+end
+return tokens

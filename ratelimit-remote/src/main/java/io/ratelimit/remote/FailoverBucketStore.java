@@ -8,24 +8,22 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.Decision.Outcome;
 import io.ratelimit.Keys;
 import io.ratelimit.LeasingBucketStore;
 import io.ratelimit.LeasingBucketStore.LeaseRequest;
 import io.ratelimit.SharedSlots;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.remote.Deadline.CongestedException;
+import io.ratelimit.remote.inflight.CarriedClaim;
 import io.ratelimit.remote.inflight.RegisterStore;
-import io.ratelimit.remote.inflight.RegisterStore.Reply;
 import io.ratelimit.remote.inflight.Registers;
 import io.ratelimit.remote.lease.Leases;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
-import java.util.concurrent.Future;
 import java.util.function.BiFunction;
 import java.util.function.Function;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -129,37 +127,6 @@ public final class FailoverBucketStore implements BucketStore {
                 : null;
     }
 
-    /** The rules of this store for the registers of calls in flight. */
-    private record RegisterAccess(
-            ResilientCalls calls, RegisterStore store, Deadline deadline, FallbackBuckets fallback)
-            implements Registers.Access {
-
-        @Override
-        public @Nullable CompletableFuture<Reply> start(Supplier<CompletableFuture<Reply>> call) {
-            return calls.start(call, store::failure);
-        }
-
-        @Override
-        public boolean isCongestion(Throwable failure) {
-            return failure instanceof CongestedException;
-        }
-
-        @Override
-        public long timeoutNanos() {
-            return deadline.timeout().toNanos();
-        }
-
-        @Override
-        public void await(Future<?> decision) {
-            deadline.awaitShared(decision);
-        }
-
-        @Override
-        public int fallback(ThrottlePolicy policy, int limit, boolean congested) {
-            return fallback.slots(policy, limit, congested);
-        }
-    }
-
     /**
      * Returns whether a local share of a limit is none, since it is less than one token, or less than one in 365 days. Then
      * {@link FailureRule#LOCAL} denies every call.
@@ -180,24 +147,48 @@ public final class FailoverBucketStore implements BucketStore {
 
     @Override
     public Decision take(List<Charge> charges) {
+        return takeWithSlots(charges, List.of());
+    }
+
+    /** Requests for slots are decided before the call for the tokens or with it, but not if a denial is remembered. */
+    @Override
+    public Decision takeWithSlots(List<Charge> charges, List<SharedSlots.Request> slots) {
         if (leases == null || !Leases.anyMayLease(charges)) {
-            return takeUnlessDenied(charges, List.of());
+            return takeUnlessDenied(charges, List.of(), slots);
         }
         try {
-            return leases.take(charges, this::takeUnlessDenied);
+            return leases.take(charges, (rest, requests) -> takeUnlessDenied(rest, requests, slots));
         } finally {
             deadline.closeAwaiting();
         }
     }
 
-    private Decision takeUnlessDenied(List<Charge> charges, List<LeaseRequest> requests) {
+    private Decision takeUnlessDenied(
+            List<Charge> charges, List<LeaseRequest> requests, List<SharedSlots.Request> slots) {
         List<Answer> denied = denials.find(charges, true);
-        return denied.isEmpty() ? take(charges, BucketStore::take, requests) : Decision.of(denied);
+        if (!denied.isEmpty()) {
+            return Decision.of(denied);
+        }
+        if (registers == null || slots.isEmpty()) {
+            return take(charges, BucketStore::take, requests, slots);
+        }
+        return registers.start(slots, requests.isEmpty())
+                ? take(charges, BucketStore::take, requests, slots)
+                : withoutSlot(charges);
     }
 
     @Override
     public Decision reserve(List<Charge> charges) {
-        return take(charges, BucketStore::reserve, List.of());
+        return take(charges, BucketStore::reserve, List.of(), List.of());
+    }
+
+    @Override
+    public Decision reserveWithSlots(List<Charge> charges, List<SharedSlots.Request> slots) {
+        return registers == null || registers.start(slots, false) ? reserve(charges) : withoutSlot(charges);
+    }
+
+    private static Decision withoutSlot(List<Charge> charges) {
+        return Decision.of(List.of(Answer.denied(charges.get(0), Outcome.TOO_MANY_IN_FLIGHT, Duration.ZERO)));
     }
 
     /** Returns the remembered denials of the charges, for a call that doesn't reach the store in any case. */
@@ -207,17 +198,33 @@ public final class FailoverBucketStore implements BucketStore {
 
     /** @param verb takes from a store at once or ahead */
     private Decision take(
-            List<Charge> charges, BiFunction<BucketStore, List<Charge>, Decision> verb, List<LeaseRequest> requests) {
+            List<Charge> charges,
+            BiFunction<BucketStore, List<Charge>, Decision> verb,
+            List<LeaseRequest> requests,
+            List<SharedSlots.Request> slots) {
         return calls.call(
                 () -> {
                     long calledAt = deadline.time().nanoTime();
                     Decision decision = leases == null || requests.isEmpty()
-                            ? verb.apply(store, charges)
+                            ? takeFromStore(charges, verb, slots)
                             : leases.takeFromStore(charges, requests);
                     denials.note(decision, calledAt);
                     return decision;
                 },
                 congested -> fallback.take(charges, verb, congested));
+    }
+
+    private Decision takeFromStore(
+            List<Charge> charges,
+            BiFunction<BucketStore, List<Charge>, Decision> verb,
+            List<SharedSlots.Request> slots) {
+        if (registers != null && !slots.isEmpty()) {
+            List<CarriedClaim> claims = registers.carry(slots);
+            if (!claims.isEmpty()) {
+                return registers.take(charges, claims);
+            }
+        }
+        return verb.apply(store, charges);
     }
 
     @Override
@@ -300,6 +307,16 @@ public final class FailoverBucketStore implements BucketStore {
      */
     public void awaitSettlements() {
         settlements.await();
+    }
+
+    /**
+     * Gives back the slots that are kept for later calls in flight, but waits for at most a second. Call this before the
+     * store's connections are closed.
+     */
+    public void giveBackSlots() {
+        if (registers != null) {
+            registers.giveBackKept(Duration.ofSeconds(1));
+        }
     }
 
     /**

@@ -162,19 +162,12 @@ final class ResilientCalls implements Backend {
         }
         long began = time.nanoTime();
         long systemBegan = System.nanoTime();
-        CompletableFuture<T> reply;
-        try {
-            reply = call.get();
-        } catch (BackendException failed) {
-            reply = CompletableFuture.failedFuture(failed);
-        } catch (RuntimeException bug) {
-            reply = CompletableFuture.failedFuture(unexpected(bug));
-        } catch (Error fatal) {
-            breaker.failed(round);
-            throw fatal;
-        }
+        CompletableFuture<T> reply = reply(call, round);
         Started<T> started = new Started<>(failure -> failures.apply(failure, systemBegan));
-        started.whenComplete((result, failure) -> ended(round, (BackendException) failure, time.nanoTime() - began));
+        started.whenComplete((result, failure) -> {
+            reply.cancel(true); // if the caller has ended the call
+            ended(round, (BackendException) failure, time.nanoTime() - began);
+        });
         reply.whenComplete((result, failure) -> {
             if (failure == null) {
                 started.complete(result);
@@ -183,6 +176,19 @@ final class ResilientCalls implements Backend {
             }
         });
         return started;
+    }
+
+    private <T> CompletableFuture<T> reply(Supplier<CompletableFuture<T>> call, Round round) {
+        try {
+            return call.get();
+        } catch (BackendException failed) {
+            return CompletableFuture.failedFuture(failed);
+        } catch (RuntimeException bug) {
+            return CompletableFuture.failedFuture(unexpected(bug));
+        } catch (Error fatal) {
+            breaker.failed(round);
+            throw fatal;
+        }
     }
 
     /** A started call. Its caller sees a failure as it is judged: as one of the backend, or of this process. */

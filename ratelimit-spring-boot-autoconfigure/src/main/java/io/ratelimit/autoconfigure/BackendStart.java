@@ -62,6 +62,7 @@ public abstract class BackendStart implements SmartInitializingSingleton, SmartL
     public final void stop() {
         running = false;
         store.awaitSettlements();
+        store.giveBackSlots();
         storage.stop();
     }
 

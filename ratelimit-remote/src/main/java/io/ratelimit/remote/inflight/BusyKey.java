@@ -1,6 +1,7 @@
 package io.ratelimit.remote.inflight;
 
 import io.ratelimit.BackendException;
+import io.ratelimit.CompareAndSetBucketStore.BucketName;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.SharedSlots;
 import io.ratelimit.TimeSource;
@@ -11,9 +12,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Iterator;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
@@ -39,7 +38,7 @@ final class BusyKey {
     private final long lifetime;
     private final long timeout;
     private final Register register;
-    private final Deque<Call> queue = new ArrayDeque<>(2);
+    private final Deque<SlotCall> queue = new ArrayDeque<>(2);
     private int limit;
     private int asking; // the calls in the queue that wait for the next reply only
     private int others;
@@ -60,68 +59,6 @@ final class BusyKey {
         this.register = new Register(registers.timeToLive());
     }
 
-    /** A call, and its slot if it has one. It completes when it is decided. */
-    final class Call extends CompletableFuture<Outcome> implements SharedSlots.Slot {
-
-        private final IntSupplier limit;
-        private final boolean waits;
-        private boolean claimed;
-        private volatile boolean fallback;
-        private volatile int free;
-
-        Call(IntSupplier limit, boolean waits) {
-            this.limit = limit;
-            this.waits = waits;
-        }
-
-        private void decide(Outcome outcome, boolean fallback) {
-            this.fallback = fallback;
-            this.free = Math.max(0, BusyKey.this.limit - others - register.running);
-            complete(outcome);
-        }
-
-        /** Ends the wait for a reply: if there is none in time, the rule for a failed backend decides. */
-        void endAsking() {
-            BusyKey.this.endAsking(this);
-        }
-
-        @Override
-        public Outcome outcome() {
-            return getNow(Outcome.TOO_MANY_IN_FLIGHT);
-        }
-
-        @Override
-        public boolean fallback() {
-            return fallback;
-        }
-
-        @Override
-        public int free() {
-            return free;
-        }
-
-        @Override
-        public void await(long nanos) throws InterruptedException {
-            try {
-                get(nanos, TimeUnit.NANOSECONDS);
-            } catch (TimeoutException late) {
-                giveUp();
-            } catch (ExecutionException impossible) {
-                throw new IllegalStateException(impossible);
-            }
-        }
-
-        @Override
-        public void giveUp() {
-            BusyKey.this.giveUp(this);
-        }
-
-        @Override
-        public void release() {
-            BusyKey.this.release();
-        }
-    }
-
     synchronized int running() {
         return register.running;
     }
@@ -137,8 +74,8 @@ final class BusyKey {
      * @return null if this key isn't in use any more
      */
     @Nullable
-    Call enter(IntSupplier limit, boolean waits) {
-        Call call = new Call(limit, waits);
+    SlotCall enter(IntSupplier limit, boolean waits) {
+        SlotCall call = new SlotCall(this, limit, waits);
         Claim claim;
         synchronized (this) {
             if (closed) {
@@ -148,7 +85,7 @@ final class BusyKey {
             this.limit = limit.getAsInt();
             if (!queue.isEmpty() || !start(call, now)) {
                 if (!waits && !queue.isEmpty() && register.awaited == 0) {
-                    call.decide(Outcome.TOO_MANY_IN_FLIGHT, false); // the calls that wait go first
+                    call.decide(Outcome.TOO_MANY_IN_FLIGHT, false, free()); // the calls that wait go first
                 } else {
                     queue.add(call);
                     asking += waits ? 0 : 1;
@@ -165,8 +102,51 @@ final class BusyKey {
         return call;
     }
 
+    boolean isClosed() {
+        return closed;
+    }
+
+    /** Returns whether a call would make a claim. */
+    synchronized boolean needsClaim(int limit) {
+        return closed || register.awaited == 0 && queue.isEmpty() && !register.hasFree(limit - others, time.nanoTime());
+    }
+
+    /**
+     * Makes a claim for one call, which a take of tokens carries. The caller completes the claim.
+     *
+     * @return null if the call needs another claim, since one is under way or other calls wait
+     */
+    @Nullable
+    CarriedClaim carry(BucketName name, IntSupplier limit, SharedSlots.Request request) {
+        synchronized (this) {
+            if (!needsClaim(limit.getAsInt()) || closed) {
+                return null;
+            }
+            SlotCall call = new SlotCall(this, limit, false);
+            this.limit = limit.getAsInt();
+            queue.add(call);
+            asking++;
+            reply = null; // the caller ends the claim, also if it is late
+            request.decide(call);
+            return new CarriedClaim(name, claim(time.nanoTime()), this, request);
+        }
+    }
+
+    /** Ends a carried claim that the store left out, and leaves its call undecided. */
+    void withdraw(SharedSlots.Request request) {
+        Claim claim;
+        synchronized (this) {
+            register.withdraw();
+            queue.remove(request.slot());
+            asking--;
+            request.decide(null);
+            claim = next(time.nanoTime());
+        }
+        proceed(claim);
+    }
+
     /** Takes out a call whose caller gets an exception in place of it. */
-    private synchronized void withdraw(Call call) {
+    private synchronized void withdraw(SlotCall call) {
         if (queue.remove(call)) {
             asking -= call.waits ? 0 : 1;
         } else if (call.outcome() == Outcome.ALLOWED) {
@@ -174,7 +154,7 @@ final class BusyKey {
         }
     }
 
-    private boolean start(Call call, long now) {
+    private boolean start(SlotCall call, long now) {
         boolean started = register.start(call.limit.getAsInt() - others, now);
         if (started) {
             started(call, false);
@@ -182,12 +162,16 @@ final class BusyKey {
         return started;
     }
 
-    private void started(Call call, boolean fallback) {
+    private void started(SlotCall call, boolean fallback) {
         peak = Math.max(peak, register.running);
-        call.decide(Outcome.ALLOWED, fallback);
+        call.decide(Outcome.ALLOWED, fallback, free());
     }
 
-    private void remove(Call call, Iterator<Call> from) {
+    private int free() {
+        return Math.max(0, limit - others - register.running);
+    }
+
+    private void remove(SlotCall call, Iterator<SlotCall> from) {
         from.remove();
         asking -= call.waits ? 0 : 1;
     }
@@ -201,28 +185,28 @@ final class BusyKey {
 
     /** Denies the calls that wait for a reply only. */
     private void denyAsking() {
-        for (Iterator<Call> calls = queue.iterator(); calls.hasNext(); ) {
-            Call call = calls.next();
+        for (Iterator<SlotCall> calls = queue.iterator(); calls.hasNext(); ) {
+            SlotCall call = calls.next();
             if (!call.waits) {
                 remove(call, calls);
-                call.decide(Outcome.TOO_MANY_IN_FLIGHT, false);
+                call.decide(Outcome.TOO_MANY_IN_FLIGHT, false, free());
             }
         }
     }
 
     /** Decides a call by the rule for a failed backend. Returns false if the call waits on. */
-    private boolean decideByRule(Call call, boolean congested) {
+    private boolean decideByRule(SlotCall call, boolean congested) {
         int most = policy.fallback(call.limit.getAsInt(), congested);
         if (register.running < most) {
             register.startWithout();
             started(call, true);
         } else if (!call.waits) {
-            call.decide(most == 0 ? Outcome.BACKEND_FAILED : Outcome.TOO_MANY_IN_FLIGHT, true);
+            call.decide(most == 0 ? Outcome.BACKEND_FAILED : Outcome.TOO_MANY_IN_FLIGHT, true, free());
         }
         return call.isDone();
     }
 
-    private void release() {
+    void release() {
         Claim claim;
         synchronized (this) {
             long now = time.nanoTime();
@@ -233,19 +217,19 @@ final class BusyKey {
         proceed(claim);
     }
 
-    private void giveUp(Call call) {
+    void giveUp(SlotCall call) {
         Claim claim;
         synchronized (this) {
             if (!queue.remove(call)) {
                 return;
             }
-            call.decide(Outcome.TOO_MANY_IN_FLIGHT, false);
+            call.decide(Outcome.TOO_MANY_IN_FLIGHT, false, free());
             claim = next(time.nanoTime());
         }
         proceed(claim);
     }
 
-    private void endAsking(Call call) {
+    void endAsking(SlotCall call, boolean congested) {
         endLateClaim();
         Claim claim;
         synchronized (this) {
@@ -253,7 +237,7 @@ final class BusyKey {
                 return;
             }
             asking--;
-            decideByRule(call, true);
+            decideByRule(call, congested);
             claim = next(time.nanoTime());
         }
         proceed(claim);
@@ -282,6 +266,20 @@ final class BusyKey {
             peak = register.running;
         }
         proceed(claim);
+    }
+
+    /** Gives the kept slots back. Returns the reply that this waits for; null if there is none. */
+    @Nullable
+    CompletableFuture<Reply> giveBackKept() {
+        Claim claim;
+        synchronized (this) {
+            peak = 0;
+            claim = next(time.nanoTime());
+        }
+        proceed(claim);
+        synchronized (this) {
+            return register.awaited == 0 ? null : reply;
+        }
     }
 
     /** Claims slots for the calls that wait for longer than a reply. */
@@ -363,7 +361,7 @@ final class BusyKey {
         }
     }
 
-    private void ended(Claim claim, @Nullable Reply granted, boolean sent, boolean congested) {
+    void ended(Claim claim, @Nullable Reply granted, boolean sent, boolean congested) {
         Claim next;
         synchronized (this) {
             long now = time.nanoTime();
@@ -371,8 +369,8 @@ final class BusyKey {
             failures = failed ? failures + (sent ? 1 : 0) : 0;
             if (granted == null || failed) {
                 register.gaveUp();
-                for (Iterator<Call> calls = queue.iterator(); calls.hasNext(); ) {
-                    Call call = calls.next();
+                for (Iterator<SlotCall> calls = queue.iterator(); calls.hasNext(); ) {
+                    SlotCall call = calls.next();
                     if (decideByRule(call, congested)) {
                         remove(call, calls);
                     }

@@ -6,6 +6,7 @@ import io.ratelimit.SharedSlots;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.remote.inflight.RegisterStore.Claim;
 import io.ratelimit.remote.inflight.RegisterStore.Reply;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -27,14 +28,45 @@ final class PolicyRegisters implements SharedSlots {
     @Override
     public Slot take(Charge charge) {
         int limit = charge.spec().inFlight();
-        BusyKey.Call call = enter(charge.key(), () -> limit, false);
+        SlotCall call = enter(charge.key(), () -> limit, false);
         if (!call.isDone()) {
             registers.access().await(call);
         }
         if (!call.isDone()) {
-            call.endAsking();
+            call.endAsking(!registers.access().hasFailed());
         }
         return call;
+    }
+
+    /** Returns whether a call for a key would make a claim. */
+    boolean needsClaim(SharedSlots.Request request) {
+        BusyKey busy = keys.get(request.charge().key());
+        return busy == null || busy.needsClaim(request.charge().spec().inFlight());
+    }
+
+    /** Makes a claim for a request that a take of tokens carries; null if the key has a claim under way. */
+    @Nullable
+    CarriedClaim carry(SharedSlots.Request request) {
+        int limit = request.charge().spec().inFlight();
+        String key = request.charge().key();
+        while (true) {
+            BusyKey busy = key(key);
+            if (!busy.isClosed()) {
+                return busy.carry(new BucketName(policy.name(), key), () -> limit, request);
+            }
+            remove(key, busy);
+        }
+    }
+
+    private BusyKey key(String key) {
+        BusyKey busy = keys.get(key);
+        if (busy == null) {
+            BusyKey fresh = new BusyKey(key, this, registers);
+            busy = keys.putIfAbsent(key, fresh);
+            busy = busy == null ? fresh : busy;
+            registers.keyAdded();
+        }
+        return busy;
     }
 
     @Override
@@ -42,16 +74,10 @@ final class PolicyRegisters implements SharedSlots {
         return enter(charge.key(), limit, true);
     }
 
-    private BusyKey.Call enter(String key, IntSupplier limit, boolean waits) {
+    private SlotCall enter(String key, IntSupplier limit, boolean waits) {
         while (true) {
-            BusyKey busy = keys.get(key);
-            if (busy == null) {
-                BusyKey fresh = new BusyKey(key, this, registers);
-                busy = keys.putIfAbsent(key, fresh);
-                busy = busy == null ? fresh : busy;
-                registers.keyAdded();
-            }
-            BusyKey.Call call = busy.enter(limit, waits);
+            BusyKey busy = key(key);
+            SlotCall call = busy.enter(limit, waits);
             if (call != null) {
                 return call;
             }
@@ -107,6 +133,15 @@ final class PolicyRegisters implements SharedSlots {
 
     boolean isBusy() {
         return !keys.isEmpty();
+    }
+
+    void giveBackKept(List<CompletableFuture<Reply>> replies) {
+        for (BusyKey key : keys.values()) {
+            CompletableFuture<Reply> reply = key.giveBackKept();
+            if (reply != null) {
+                replies.add(reply);
+            }
+        }
     }
 
     void tick() {

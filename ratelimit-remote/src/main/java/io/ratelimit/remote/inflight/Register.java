@@ -30,6 +30,9 @@ final class Register {
     long until;
     long sentAt;
     long awaited; // the number of the claim that is under way; 0 for none
+    private int usableBefore; // before the last claim was made, with the two that follow
+    private int claimedBefore;
+    private long sentBefore;
 
     Register(Duration timeToLive) {
         this.validNanos = (long) (timeToLive.toNanos() * VALID_PART);
@@ -40,9 +43,14 @@ final class Register {
         return now - until < 0 ? usable : 0;
     }
 
+    /** Returns whether a call has a slot. */
+    boolean hasFree(int limit, long now) {
+        return running < Math.min(limit, usable(now));
+    }
+
     /** Starts a call if it has a slot. */
     boolean start(int limit, long now) {
-        boolean free = running < Math.min(limit, usable(now));
+        boolean free = hasFree(limit, now);
         running += free ? 1 : 0;
         return free;
     }
@@ -63,6 +71,9 @@ final class Register {
 
     /** Makes a claim that the caller sends next. */
     Claim claim(long number, int want, int limit, long now) {
+        usableBefore = usable;
+        claimedBefore = claimed;
+        sentBefore = sentAt;
         usable = Math.min(usable(now), want);
         claimed = running;
         awaited = number;
@@ -79,6 +90,14 @@ final class Register {
                 until = sentAt + validNanos;
             }
         }
+    }
+
+    /** Records that the claim under way wasn't made after all: the store has what it had before. */
+    void withdraw() {
+        awaited = 0;
+        usable = usableBefore;
+        claimed = claimedBefore;
+        sentAt = sentBefore;
     }
 
     /** Records that the claim under way got no reply. */

@@ -1,8 +1,11 @@
 package io.ratelimit.remote.inflight;
 
 import io.ratelimit.BackendException;
+import io.ratelimit.Charge;
 import io.ratelimit.CompareAndSetBucketStore.BucketName;
+import io.ratelimit.Decision;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 /**
@@ -30,6 +33,22 @@ public interface RegisterStore {
      * @throws BackendException if there is no connection
      */
     CompletableFuture<Reply> set(BucketName key, Claim claim, Duration timeToLive);
+
+    /** Returns whether {@link #take} sets registers in the step that takes tokens. */
+    default boolean carriesClaims() {
+        return false;
+    }
+
+    /**
+     * Takes all of the charges or none at once, and sets the registers of this process in the same step. If a call gets no slot
+     * by its claim, no tokens are taken. If tokens are short, no register is set, and the claims are withdrawn.
+     *
+     * @return the decision, with a denial of the first charge if a call got no slot
+     * @throws BackendException if the store fails; tokens may be taken and registers set then
+     */
+    default Decision take(List<Charge> charges, List<CarriedClaim> claims, Duration timeToLive) {
+        throw new UnsupportedOperationException();
+    }
 
     /**
      * Returns the exception for a reply that failed.

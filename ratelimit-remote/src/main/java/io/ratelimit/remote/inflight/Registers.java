@@ -1,14 +1,22 @@
 package io.ratelimit.remote.inflight;
 
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Outcome;
 import io.ratelimit.SharedSlots;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
 import io.ratelimit.remote.inflight.RegisterStore.Reply;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
@@ -45,6 +53,11 @@ public final class Registers {
             return false;
         }
 
+        /** Returns whether an earlier call of the store has failed for the request of this thread. */
+        default boolean hasFailed() {
+            return false;
+        }
+
         /** Returns the longest time of a call, in nanoseconds. */
         long timeoutNanos();
 
@@ -69,7 +82,85 @@ public final class Registers {
 
     /** Returns the slots of a policy. Policies of the same name share them. */
     public SharedSlots of(ThrottlePolicy policy) {
-        return policies.computeIfAbsent(policy.name(), name -> new PolicyRegisters(policy, this));
+        return registers(policy);
+    }
+
+    private PolicyRegisters registers(ThrottlePolicy policy) {
+        PolicyRegisters known = policies.get(policy.name());
+        return known != null
+                ? known
+                : policies.computeIfAbsent(policy.name(), name -> new PolicyRegisters(policy, this));
+    }
+
+    /**
+     * Decides the requests that need no claim of their own, and the others too unless a take of tokens can carry the claims.
+     *
+     * @param carry whether a take of tokens follows that carries claims if the store can
+     * @return whether no request is denied
+     */
+    public boolean start(List<SharedSlots.Request> requests, boolean carry) {
+        for (SharedSlots.Request request : requests) {
+            PolicyRegisters registers = registers(request.charge().policy());
+            if (request.slot() == null && !(carry && store.carriesClaims() && registers.needsClaim(request))) {
+                request.take();
+            }
+            if (request.slot() != null && request.slot().outcome() != Outcome.ALLOWED) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Makes the claims for requests that aren't decided yet, for {@link #take}. Leaves out keys with a claim under way. */
+    public List<CarriedClaim> carry(List<SharedSlots.Request> requests) {
+        List<CarriedClaim> claims = new ArrayList<>(requests.size());
+        for (SharedSlots.Request request : requests) {
+            CarriedClaim claim = request.slot() != null
+                    ? null
+                    : registers(request.charge().policy()).carry(request);
+            if (claim != null) {
+                claims.add(claim);
+            }
+        }
+        return claims;
+    }
+
+    /** Takes tokens with claims. Each call with a claim is decided then, unless its claim was withdrawn. */
+    public Decision take(List<Charge> charges, List<CarriedClaim> claims) {
+        try {
+            return store.take(charges, claims, timeToLive);
+        } catch (RuntimeException | Error failed) {
+            claims.forEach(claim -> claim.failed(access.isCongestion(failed)));
+            throw failed;
+        }
+    }
+
+    /**
+     * Gives the slots back that are kept for later calls, and waits for the replies, but not longer than the given time. For
+     * the end of a process: otherwise others would get these slots only when the registers run out.
+     */
+    public void giveBackKept(Duration atMost) {
+        long end = System.nanoTime() + atMost.toNanos();
+        List<CompletableFuture<Reply>> replies = new ArrayList<>();
+        do {
+            replies.clear();
+            policies.values().forEach(policy -> policy.giveBackKept(replies));
+        } while (await(replies, end));
+    }
+
+    /** Waits for replies, and returns whether there may be more of them to wait for. */
+    private static boolean await(List<CompletableFuture<Reply>> replies, long end) {
+        try {
+            for (CompletableFuture<Reply> reply : replies) {
+                reply.handle((granted, failure) -> true).get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
+            }
+            return !replies.isEmpty() && end - System.nanoTime() > 0;
+        } catch (TimeoutException | ExecutionException late) {
+            return false;
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
     }
 
     TimeSource time() {

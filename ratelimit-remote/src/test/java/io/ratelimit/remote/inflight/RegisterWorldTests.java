@@ -6,8 +6,10 @@ import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.CompareAndSetBucketStore.BucketName;
+import io.ratelimit.Decision;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.SharedSlots.Request;
 import io.ratelimit.SharedSlots.Slot;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.remote.inflight.RegisterStore.Claim;
@@ -19,6 +21,7 @@ import java.util.SplittableRandom;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 
@@ -75,6 +78,47 @@ class RegisterWorldTests {
         }
 
         @Override
+        public boolean carriesClaims() {
+            return true;
+        }
+
+        /** A take of tokens, which are short, or which one of the two messages is lost of. */
+        @Override
+        public Decision take(List<Charge> charges, List<CarriedClaim> claims, Duration timeToLive) {
+            CarriedClaim claim = claims.get(0);
+            if (isLost()) {
+                throw new BackendException("lost");
+            }
+            if (random.nextInt(3) == 0) {
+                claim.withdraw();
+                return Decision.of(List.of());
+            }
+            Reply reply = store.set(number, claim.claim(), timeToLive.toNanos() / 1_000, time.nanoTime() / 1_000);
+            if (isLost()) {
+                throw new BackendException("lost");
+            }
+            time.advance(Duration.ofNanos(random.nextLong(2_000_000)));
+            claim.replied(reply);
+            return Decision.of(List.of());
+        }
+
+        /** Takes a slot with tokens, if that is possible. */
+        private @Nullable Slot takeWithTokens(Charge charge) {
+            Request request = registers.of(charge.policy()).request(charge);
+            if (registers.start(List.of(request), true)) {
+                List<CarriedClaim> claims = registers.carry(List.of(request));
+                try {
+                    if (!claims.isEmpty()) {
+                        registers.take(List.of(charge), claims);
+                    }
+                } catch (BackendException lost) {
+                    assertThat(request.slot()).isNotNull();
+                }
+            }
+            return request.slot();
+        }
+
+        @Override
         public BackendException failure(Throwable failure, long began) {
             return new BackendException("lost", failure);
         }
@@ -115,8 +159,10 @@ class RegisterWorldTests {
             Charge charge = Charge.of(ThrottlePolicy.of("exports", BucketSpec.inFlight(limit), "user"), "alice", 1);
             int choice = random.nextInt(100);
             if (choice < 40) {
-                Slot slot = registers.of(charge.policy()).take(charge);
-                if (slot.outcome() == Outcome.ALLOWED) {
+                Slot slot = choice < 20
+                        ? takeWithTokens(charge)
+                        : registers.of(charge.policy()).take(charge);
+                if (slot != null && slot.outcome() == Outcome.ALLOWED) {
                     running.add(slot);
                     granted++;
                 }

@@ -7,6 +7,7 @@ import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.CompareAndSetBucketStore.BucketName;
+import io.ratelimit.Decision;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.SharedSlots;
@@ -19,6 +20,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -45,6 +47,9 @@ class RegistersTests {
     private boolean rejects;
     private boolean broken;
     private boolean impatient;
+    private boolean hasFailed;
+    private boolean congested;
+    private boolean tokensAreShort;
     private int fallback;
 
     /** A store that replies at once, or when the test says so. */
@@ -64,6 +69,26 @@ class RegistersTests {
                 }
                 return reply;
             }
+        }
+
+        @Override
+        public boolean carriesClaims() {
+            return true;
+        }
+
+        @Override
+        public Decision take(List<Charge> charges, List<CarriedClaim> carried, Duration timeToLive) {
+            if (rejects) {
+                throw new BackendException("gone");
+            }
+            for (CarriedClaim each : carried) {
+                if (tokensAreShort) {
+                    each.withdraw();
+                } else {
+                    each.replied(asIfSet(1, each.claim()));
+                }
+            }
+            return Decision.of(List.of());
         }
 
         @Override
@@ -88,6 +113,11 @@ class RegistersTests {
         }
 
         @Override
+        public boolean hasFailed() {
+            return hasFailed;
+        }
+
+        @Override
         public void await(Future<?> decision) {
             if (impatient) {
                 return;
@@ -101,6 +131,7 @@ class RegistersTests {
 
         @Override
         public int fallback(ThrottlePolicy policy, int limit, boolean congested) {
+            RegistersTests.this.congested = congested;
             return fallback;
         }
     }
@@ -428,5 +459,126 @@ class RegistersTests {
         limit.set(2);
         time.advance(Duration.ofMillis(60));
         assertThat(waiting.outcome()).isEqualTo(Outcome.ALLOWED);
+    }
+
+    private SharedSlots.Request carry(int limit) {
+        SharedSlots.Request request = slots().request(charge(limit));
+        if (registers.start(List.of(request), true)) {
+            List<CarriedClaim> carried = registers.carry(List.of(request));
+            if (!carried.isEmpty()) {
+                registers.take(List.of(charge(limit)), carried);
+            }
+        }
+        return request;
+    }
+
+    @Test
+    void aTakeOfTokensCarriesTheClaim() {
+        Slot slot = Objects.requireNonNull(carry(2).slot());
+        assertThat(slot.outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(claims).isEmpty();
+        assertThat(model.registers().get(1).slots()).isEqualTo(1);
+
+        slot.release();
+        assertThat(claims).containsExactly(new Claim(2, 0, 0, 2));
+        assertThat(((PolicyRegisters) slots()).isBusy()).isFalse();
+    }
+
+    @Test
+    void aCarriedClaimIsDeniedIfOtherProcessesHaveTheSlots() {
+        asIfSet(2, new Claim(1, 2, 2, 2));
+        assertThat(Objects.requireNonNull(carry(2).slot()).outcome()).isEqualTo(Outcome.TOO_MANY_IN_FLIGHT);
+        assertThat(((PolicyRegisters) slots()).isBusy()).isFalse();
+    }
+
+    @Test
+    void aClaimThatWasWithdrawnLeavesNothingBehind() {
+        tokensAreShort = true;
+        for (int i = 0; i < 100; i++) {
+            assertThat(carry(2).slot()).isNull();
+            assertThat(((PolicyRegisters) slots()).isBusy()).isFalse();
+        }
+        assertThat(claims).isEmpty();
+        assertThat(model.registers()).isEmpty();
+    }
+
+    /** A withdrawn claim renews no register. */
+    @Test
+    void aRegisterIsRenewedInTimeWhileClaimsAreWithdrawn() {
+        Slot running = take(2);
+        tokensAreShort = true;
+        for (int i = 0; i < 40; i++) {
+            time.advance(TIME_TO_LIVE.dividedBy(10));
+            assertThat(carry(2).slot()).isNull();
+            asIfSet(2, new Claim(i + 1, 0, 0, 2));
+            assertThat(model.registers().get(1)).as("step %d", i).isNotNull();
+        }
+        running.release();
+    }
+
+    @Test
+    void aCallThatComesDuringACarriedClaimSharesTheNext() {
+        SharedSlots.Request first = slots().request(charge(2));
+        List<CarriedClaim> carried = registers.carry(List.of(first));
+        CompletableFuture<Slot> second = takeLater(2);
+        Awaitility.await().until(() -> queued() == 2);
+        assertThat(registers.carry(List.of(slots().request(charge(2))))).isEmpty();
+        assertThat(claims).isEmpty();
+
+        carried.get(0).withdraw();
+        assertThat(second.join().outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(first.slot()).isNull();
+        assertThat(claims).containsExactly(new Claim(2, 0, 1, 2));
+    }
+
+    @Test
+    void aTakeThatFailsDecidesItsCallByTheRule() {
+        rejects = true;
+        fallback = 1;
+        SharedSlots.Request request = slots().request(charge(2));
+        List<CarriedClaim> carried = registers.carry(List.of(request));
+        assertThatThrownBy(() -> registers.take(List.of(charge(2)), carried)).isInstanceOf(BackendException.class);
+        Slot slot = Objects.requireNonNull(request.slot());
+        assertThat(slot.outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(slot.fallback()).isTrue();
+    }
+
+    @Test
+    void aRequestThatHasFailedBeforeIsNotTakenForABusyProcess() {
+        fallback = 1;
+        answers = false;
+        impatient = true;
+        assertThat(take(3).outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(congested).isTrue();
+        hasFailed = true;
+        take(3);
+        assertThat(congested).isFalse();
+    }
+
+    @Test
+    void theEndOfAProcessGivesBackWhatItKeeps() {
+        List<Slot> running = new ArrayList<>();
+        for (int i = 0; i < 40; i++) {
+            running.add(take(100));
+        }
+        running.forEach(Slot::release);
+        assertThat(model.registers().get(1).usable()).isPositive();
+
+        registers.giveBackKept(Duration.ofSeconds(30));
+        assertThat(model.registers().get(1).slots()).isZero();
+        assertThat(((PolicyRegisters) slots()).isBusy()).isFalse();
+    }
+
+    @Test
+    void theEndOfAProcessWaitsForTheClaimUnderWay() throws Exception {
+        Slot slot = take(2);
+        answers = false;
+        slot.release();
+        CompletableFuture<Void> end = CompletableFuture.runAsync(
+                () -> registers.giveBackKept(Duration.ofSeconds(30)), work -> new Thread(work).start());
+        unanswered.remove().complete(asIfSet(1, lastClaim()));
+        end.get(30, TimeUnit.SECONDS);
+        registers.giveBackKept(Duration.ofNanos(1));
+        assertThat(model.registers().get(1).slots()).isZero();
     }
 }

@@ -37,6 +37,7 @@ class RedisInFlightTests {
               exclude-paths: /actuator/**
               policies:
                 pool: { in-flight: 3, paths: /hold/pool }
+                wide: { in-flight: 16, paths: /hold/wide }
                 both: { rate: 4/1d, in-flight: 2, paths: /hold/both }
                 patient: { in-flight: 1, max-wait: 20s, paths: /hold/patient }
                 strict: { in-flight: 2, paths: /hold/strict, on-backend-failure: deny }
@@ -54,7 +55,7 @@ class RedisInFlightTests {
     @RestController
     static class Holding {
 
-        @GetMapping({"/hold/pool", "/hold/both", "/hold/patient", "/hold/strict"})
+        @GetMapping({"/hold/pool", "/hold/wide", "/hold/both", "/hold/patient", "/hold/strict"})
         String hold() throws InterruptedException {
             CountDownLatch until = finish;
             begun.release();
@@ -200,6 +201,19 @@ class RedisInFlightTests {
         finish();
         for (int i = 0; i < 3; i++) {
             awaitHeld(i == 0 ? one : other, "/hold/pool");
+        }
+    }
+
+    @Test
+    void anApplicationThatIsStoppedGivesItsSlotsBack() throws Exception {
+        try (RedisApplication stopped = RedisApplication.start(redis.port(), YAML, Holding.class)) {
+            for (int i = 0; i < 16; i++) {
+                hold(stopped, "/hold/wide");
+            }
+            finish();
+        }
+        for (int i = 0; i < 16; i++) {
+            hold(other, "/hold/wide");
         }
     }
 
