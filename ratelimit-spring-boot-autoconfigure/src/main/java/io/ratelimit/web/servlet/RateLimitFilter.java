@@ -1,39 +1,51 @@
 package io.ratelimit.web.servlet;
 
 import io.ratelimit.policy.Phase;
+import jakarta.servlet.DispatcherType;
+import jakarta.servlet.Filter;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
-import org.springframework.web.filter.OncePerRequestFilter;
 
 /**
  * Lets a request proceed, or rejects it, by the decision of the policies of one phase that cover it. Registered once for
  * each phase, before and after Spring Security.
+ *
+ * <p>It is no {@code OncePerRequestFilter}: the ledger knows the phases that the request entered, without two more
+ * attributes for each request.
  */
-public final class RateLimitFilter extends OncePerRequestFilter {
+public final class RateLimitFilter implements Filter {
 
     private final Phase phase;
-    private final String onceAttribute;
     private final ServerLimits.Late limits;
 
     RateLimitFilter(Phase phase, ServerLimits.Late limits) {
         this.phase = phase;
-        this.onceAttribute = RateLimitFilter.class.getName() + "." + phase;
         this.limits = limits;
     }
 
-    /** Has the request enter the phase. Returns true unless it enters the phase for the first time. */
+    /** Passes requests on that don't enter the phase for the first time, and those of other dispatches. */
     @Override
-    protected boolean shouldNotFilter(HttpServletRequest request) {
-        return !RequestLedger.of(request, limits).enter(phase, request);
+    public void doFilter(ServletRequest servletRequest, ServletResponse servletResponse, FilterChain chain)
+            throws ServletException, IOException {
+        HttpServletRequest request = (HttpServletRequest) servletRequest;
+        HttpServletResponse response = (HttpServletResponse) servletResponse;
+        DispatcherType dispatch = request.getDispatcherType();
+        RequestLedger ledger = RequestLedger.of(request, limits);
+        if (dispatch != DispatcherType.ASYNC && ledger.enter(phase, request, dispatch)) {
+            enter(ledger, request, response, chain);
+        } else {
+            chain.doFilter(request, response);
+        }
     }
 
-    @Override
-    protected void doFilterInternal(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+    private void enter(
+            RequestLedger ledger, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws ServletException, IOException {
-        RequestLedger ledger = RequestLedger.of(request, limits);
         Throwable failure = null;
         try {
             if (ledger.decide(phase, request, response)) {
@@ -58,17 +70,5 @@ public final class RateLimitFilter extends OncePerRequestFilter {
                 throw failure;
             }
         }
-    }
-
-    /** Includes requests that the container answers itself, such as {@code TRACE}: they enter by their error dispatch only. */
-    @Override
-    protected boolean shouldNotFilterErrorDispatch() {
-        return false;
-    }
-
-    /** Returns one name for each phase. Outside a container both filters would share one, and the second be skipped. */
-    @Override
-    protected String getAlreadyFilteredAttributeName() {
-        return onceAttribute;
     }
 }

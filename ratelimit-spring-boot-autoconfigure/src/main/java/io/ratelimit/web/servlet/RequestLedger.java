@@ -1,6 +1,5 @@
 package io.ratelimit.web.servlet;
 
-import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.policy.Phase;
@@ -62,8 +61,8 @@ final class RequestLedger {
     }
 
     /** Enters a phase, and returns whether the phase decides about the request: for the first time, and where it may. */
-    boolean enter(Phase phase, HttpServletRequest request) {
-        boolean error = request.getDispatcherType() == DispatcherType.ERROR;
+    boolean enter(Phase phase, HttpServletRequest request, DispatcherType dispatch) {
+        boolean error = dispatch == DispatcherType.ERROR;
         if (error && !isChargedInErrorDispatch(phase, request)) {
             return false;
         }
@@ -93,9 +92,13 @@ final class RequestLedger {
 
     /** Charges the request in a phase, and returns whether it may proceed. If not, its rejection has begun. */
     boolean decide(Phase phase, HttpServletRequest request, HttpServletResponse response) throws IOException {
+        RequestPolicies policies = limits.policies();
+        if (!policies.decideIn(phase)) {
+            return true;
+        }
         Decision decision;
         try {
-            decision = limits.throttlers().acquire(charges(phase, request));
+            decision = limits.throttlers().acquire(policies.charges(phase, facts(request)));
         } catch (InterruptedException whileQueued) {
             Thread.currentThread().interrupt();
             limits.rejections().rejectInterrupted(request, response, () -> release(request));
@@ -109,11 +112,6 @@ final class RequestLedger {
         release(request);
         limits.rejections().reject(request, response, decision);
         return false;
-    }
-
-    private List<Charge> charges(Phase phase, HttpServletRequest request) {
-        RequestPolicies policies = limits.policies();
-        return policies.decideIn(phase) ? policies.charges(phase, facts(request)) : List.of();
     }
 
     /** Returns the facts of the request, as the calling filter sees it. */
