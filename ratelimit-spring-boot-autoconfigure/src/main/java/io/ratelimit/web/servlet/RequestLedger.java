@@ -324,6 +324,9 @@ final class RequestLedger {
 
     private List<Answer> remove(Predicate<RequestPolicy> returnsTokens) {
         List<Answer> all = allTaken();
+        if (all.isEmpty()) {
+            return all;
+        }
         List<Answer> returned = new ArrayList<>(all.size());
         List<Answer> kept = new ArrayList<>(all.size());
         for (Answer answer : all) {

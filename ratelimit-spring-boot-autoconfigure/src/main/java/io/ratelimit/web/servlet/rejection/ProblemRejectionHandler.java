@@ -78,7 +78,7 @@ public final class ProblemRejectionHandler implements RejectionHandler {
         }
         RejectionBody body = RejectionBody.of(request);
         if (body == RejectionBody.PROBLEM && decision.outcome() == Outcome.DENIED && denials.size() == 1) {
-            body.write(template(decision, denials, status).withMillis(millis), request, response);
+            body.write(request, response, template(decision, denials, status).withMillis(millis));
             return;
         }
         String detail = decision.describe("request");
@@ -88,7 +88,7 @@ public final class ProblemRejectionHandler implements RejectionHandler {
             String content = body == RejectionBody.PROBLEM
                     ? problem(decision, denials, status, detail, millis)
                     : body.content(status.title(), detail, retryNanos);
-            body.write(content.getBytes(StandardCharsets.UTF_8), request, response);
+            body.write(request, response, content.getBytes(StandardCharsets.UTF_8));
         }
     }
 
@@ -164,36 +164,24 @@ public final class ProblemRejectionHandler implements RejectionHandler {
     record Template(byte[] start, byte[] middle) {
 
         /** The end of the sentence that describes a denial: its milliseconds stand before it. */
-        private static final String END = " ms.";
+        private static final String SENTENCE_END = " ms.";
+
+        private static final byte[] END = {'}'};
 
         static Template of(String beforeDetail, Decision decision, String afterDetail) {
             String detail = decision.describe("request");
             int end = detail.length()
-                    - END.length()
+                    - SENTENCE_END.length()
                     - Long.toString(millis(decision)).length();
             return new Template(
                     (beforeDetail + detail.substring(0, end)).getBytes(StandardCharsets.UTF_8),
-                    (END + afterDetail + RETRY).getBytes(StandardCharsets.UTF_8));
+                    (SENTENCE_END + afterDetail + RETRY).getBytes(StandardCharsets.UTF_8));
         }
 
-        byte[] withMillis(String millis) {
-            byte[] problem = new byte[start.length + middle.length + 2 * millis.length() + 1];
-            int end = append(problem, 0, start);
-            end = append(problem, append(problem, end, millis), middle);
-            problem[append(problem, end, millis)] = '}';
-            return problem;
-        }
-
-        private static int append(byte[] to, int end, byte[] bytes) {
-            System.arraycopy(bytes, 0, to, end, bytes.length);
-            return end + bytes.length;
-        }
-
-        private static int append(byte[] to, int end, String digits) {
-            for (int i = 0; i < digits.length(); i++) {
-                to[end + i] = (byte) digits.charAt(i);
-            }
-            return end + digits.length();
+        /** Returns the parts of the problem. */
+        byte[][] withMillis(String millis) {
+            byte[] digits = millis.getBytes(StandardCharsets.US_ASCII);
+            return new byte[][] {start, digits, middle, digits, END};
         }
     }
 }

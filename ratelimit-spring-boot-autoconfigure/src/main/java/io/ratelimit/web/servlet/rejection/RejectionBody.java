@@ -108,23 +108,32 @@ enum RejectionBody {
                 .orElse(0.0);
     }
 
-    void write(byte[] content, HttpServletRequest request, HttpServletResponse response) throws IOException {
+    /** Writes the parts of the content one after another. */
+    void write(HttpServletRequest request, HttpServletResponse response, byte[]... content) throws IOException {
+        int length = 0;
+        for (byte[] part : content) {
+            length += part.length;
+        }
         response.setContentType(type);
-        response.setContentLength(content.length);
+        response.setContentLength(length);
         if (!request.getMethod().equals("HEAD")) {
-            write(content, response);
+            write(response, content);
         }
     }
 
     /** Writes to the stream, or to the writer if the application has already called {@code getWriter}. */
-    private static void write(byte[] content, HttpServletResponse response) throws IOException {
+    private static void write(HttpServletResponse response, byte[][] content) throws IOException {
         ServletOutputStream stream;
         try {
             stream = response.getOutputStream();
         } catch (IllegalStateException hasWriter) {
-            response.getWriter().write(new String(content, StandardCharsets.UTF_8));
+            for (byte[] part : content) {
+                response.getWriter().write(new String(part, StandardCharsets.UTF_8));
+            }
             return;
         }
-        stream.write(content);
+        for (byte[] part : content) {
+            stream.write(part);
+        }
     }
 }

@@ -249,7 +249,7 @@ public final class Rejections {
             String content = body == RejectionBody.PROBLEM
                     ? INTERRUPTED_PROBLEM
                     : body.content("Service Unavailable", INTERRUPTED, 1);
-            body.write(content.getBytes(StandardCharsets.UTF_8), request, response);
+            body.write(request, response, content.getBytes(StandardCharsets.UTF_8));
             response.flushBuffer();
         } finally {
             if (interrupted) {
