@@ -69,10 +69,7 @@ final class BucketState {
 
     /** Creates a state that is this many ticks short of full. */
     BucketState(TickScale scale, long nanos, long missing) {
-        this.scale = scale;
-        long now = scale.at(nanos);
-        this.fullAt = now + missing;
-        this.backlog = Backlog.NONE;
+        this(scale, scale.at(nanos) + missing, 0, Backlog.NONE);
     }
 
     /** Creates a state that was kept elsewhere. */
@@ -81,11 +78,6 @@ final class BucketState {
         this.fullAt = fullAt;
         this.returned = returned;
         this.backlog = backlog;
-    }
-
-    /** Like {@link #take(long, long, long)}, for a call that doesn't wait. */
-    long take(long cost, long nanos) {
-        return take(cost, nanos, 0);
     }
 
     /**
@@ -140,7 +132,7 @@ final class BucketState {
     /**
      * Takes tokens now, for callers that only need to know whether they were taken.
      *
-     * @return below zero if they weren't, as from {@link #take(long, long)}; it may be {@link #CLOSED}
+     * @return below zero if they weren't, as from {@link #take(long, long, long)}; it may be {@link #CLOSED}
      */
     long tryTake(long cost, TimeSource time) {
         while (true) {
@@ -225,16 +217,8 @@ final class BucketState {
      * </ul>
      *
      * @param kept the tokens of the same take that the call keeps
+     * @param leased the ticks of leased tokens, which the bucket is still missing afterwards
      * @return the ticks that came back, or {@link #CLOSED}
-     */
-    long giveBack(long tokens, long kept, @Nullable Receipt receipt, TimeSource time) {
-        return giveBack(tokens, kept, receipt, 0, time);
-    }
-
-    /**
-     * Like {@link #giveBack(long, long, Receipt, TimeSource)}, for a bucket of which tokens are leased.
-     *
-     * @param leased the ticks that the bucket is still missing afterwards
      */
     long giveBack(long tokens, long kept, @Nullable Receipt receipt, long leased, TimeSource time) {
         long price = scale.price(tokens);
@@ -313,11 +297,11 @@ final class BucketState {
         } else if (lastPromise != null) {
             after = after.promisedUntil(lastPromise);
         }
-        if (!move(seen, seen - back, after)) {
-            return false;
+        boolean moved = move(seen, seen - back, after);
+        if (moved) {
+            addReturned(back);
         }
-        addReturned(back);
-        return true;
+        return moved;
     }
 
     /**

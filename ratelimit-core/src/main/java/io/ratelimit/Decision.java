@@ -1,5 +1,6 @@
 package io.ratelimit;
 
+import io.ratelimit.Take.Marked;
 import io.ratelimit.Take.Receipt;
 import java.io.Serializable;
 import java.time.Duration;
@@ -51,76 +52,33 @@ public final class Decision extends Verdict implements Serializable {
     public static final class Answer extends Verdict {
 
         private final Charge charge;
-        private final @Nullable Object receipt;
-        private final boolean fallback;
-        private final boolean shared;
-        private final boolean ofLane;
+
+        /** The receipt, or a {@link Marked} one. */
+        private final @Nullable Object note;
 
         private Answer(Charge charge, Outcome outcome, long remaining, long retry, long wait, long next, long reset) {
             super(outcome, remaining, retry, wait, next, reset);
             this.charge = charge;
-            this.receipt = null;
-            this.fallback = false;
-            this.shared = false;
-            this.ofLane = false;
+            this.note = null;
         }
 
-        Answer(
-                Charge charge,
-                BucketState state,
-                long taken,
-                long nanos,
-                long wait,
-                @Nullable Object note,
-                boolean shared) {
-            super(state, charge.cost(), 0, taken, nanos, wait);
+        /** Creates the answer of a bucket in this process, of whose tokens the charge has to leave some. */
+        Answer(Charge charge, BucketState state, long leave, long taken, long nanos, long wait, @Nullable Object note) {
+            super(state, charge.cost(), leave, taken, nanos, wait);
             this.charge = charge;
-            this.receipt = note;
-            this.fallback = false;
-            this.shared = shared;
-            this.ofLane = false;
+            this.note = note;
         }
 
-        /** Creates the answer of a pool, of whose tokens the charge has to leave some, or of its lane. */
-        Answer(
-                boolean ofLane,
-                Charge charge,
-                BucketState state,
-                long leave,
-                long taken,
-                long nanos,
-                @Nullable Object note) {
-            super(state, charge.cost(), leave, taken, nanos, 0);
-            this.charge = charge;
-            this.receipt = note;
-            this.fallback = false;
-            this.shared = false;
-            this.ofLane = ofLane;
-        }
-
-        private Answer(
-                Answer earlier,
-                Duration elapsed,
-                Charge charge,
-                @Nullable Object note,
-                boolean fallback,
-                boolean shared,
-                boolean ofLane) {
+        private Answer(Answer earlier, Duration elapsed, Charge charge, @Nullable Object note) {
             super(earlier, elapsed);
             this.charge = charge;
-            this.receipt = note;
-            this.fallback = fallback;
-            this.shared = shared;
-            this.ofLane = ofLane;
+            this.note = note;
         }
 
         private Answer(Answer other, Outcome outcome, long retry, long wait, long next, long reset) {
             super(outcome, other.remaining(), retry, wait, next, reset);
             this.charge = other.charge;
-            this.receipt = other.receipt;
-            this.fallback = other.fallback;
-            this.shared = other.shared;
-            this.ofLane = other.ofLane;
+            this.note = other.note;
         }
 
         /**
@@ -177,7 +135,7 @@ public final class Decision extends Verdict implements Serializable {
 
         /** Returns the {@linkplain Keys#hash hash} of the charge's key; computes it if the bucket has none. */
         public long keyHash() {
-            long known = receipt instanceof Receipt taken ? taken.state().keyHash : 0;
+            long known = receipt() instanceof Receipt taken ? taken.state().keyHash : 0;
             return known == 0 ? Keys.hash(charge.key()) : known;
         }
 
@@ -188,7 +146,7 @@ public final class Decision extends Verdict implements Serializable {
          * @param time the clock of the store
          */
         public long takenAt(TimeSource time) {
-            return waitNanos() == 0 && receipt instanceof Receipt taken ? taken.takenAt(time) : time.nanoTime();
+            return waitNanos() == 0 && receipt() instanceof Receipt taken ? taken.takenAt(time) : time.nanoTime();
         }
 
         /**
@@ -196,17 +154,17 @@ public final class Decision extends Verdict implements Serializable {
          * {@linkplain BucketStore#giveBack given back}; null if none were taken, or the store needs no note.
          */
         public @Nullable Object receipt() {
-            return receipt;
+            return note instanceof Marked marked ? marked.receipt() : note;
         }
 
         /** Returns whether the policy's rule for a failed backend gave this answer, in place of the bucket. */
         public boolean fallback() {
-            return fallback;
+            return note instanceof Marked marked && marked.fallback();
         }
 
         /** Returns whether the bucket is an overflow bucket, which several keys share. */
         public boolean shared() {
-            return shared;
+            return note instanceof Marked marked && marked.shared();
         }
 
         /**
@@ -214,13 +172,13 @@ public final class Decision extends Verdict implements Serializable {
          * sooner than what all calls share. The numbers are then those of the share, and so is {@link #spec()}.
          */
         public boolean isGuaranteed() {
-            return ofLane;
+            return note instanceof Marked marked && marked.ofLane();
         }
 
         /** Returns the spec of the bucket that gave the answer: the charge's, or that of its guaranteed share. */
         public BucketSpec spec() {
             Share share = charge.share();
-            BucketSpec lane = share == null || !ofLane ? null : share.guaranteed();
+            BucketSpec lane = share == null || !isGuaranteed() ? null : share.guaranteed();
             return lane == null ? charge.spec() : lane;
         }
 
@@ -231,7 +189,7 @@ public final class Decision extends Verdict implements Serializable {
 
         /** Returns this answer for another charge to the same bucket. */
         public Answer withCharge(Charge charge) {
-            return new Answer(this, Duration.ZERO, charge, receipt, fallback, shared, ofLane);
+            return new Answer(this, Duration.ZERO, charge, note);
         }
 
         /** Returns this answer with another time to retry, of at most 292 years. */
@@ -241,22 +199,22 @@ public final class Decision extends Verdict implements Serializable {
 
         /** Returns this answer with the store's private note about the taken tokens. */
         public Answer withReceipt(Object receipt) {
-            return new Answer(this, Duration.ZERO, charge, receipt, fallback, shared, ofLane);
+            return new Answer(this, Duration.ZERO, charge, Marked.of(receipt, fallback(), shared(), isGuaranteed()));
         }
 
         /** Returns this answer as that of the charge's {@linkplain #isGuaranteed guaranteed share}. */
         public Answer asGuaranteed() {
-            return new Answer(this, Duration.ZERO, charge, receipt, fallback, shared, true);
+            return new Answer(this, Duration.ZERO, charge, Marked.of(receipt(), fallback(), shared(), true));
         }
 
         /** Returns this answer as that of an overflow bucket or not. */
         public Answer withShared(boolean shared) {
-            return new Answer(this, Duration.ZERO, charge, receipt, fallback, shared, ofLane);
+            return new Answer(this, Duration.ZERO, charge, Marked.of(receipt(), fallback(), shared, isGuaranteed()));
         }
 
         /** Returns this answer as a fallback's answer to the charge of a backend that failed. */
         public Answer asFallback(Charge charge) {
-            return new Answer(this, Duration.ZERO, charge, receipt, true, shared, ofLane);
+            return new Answer(this, Duration.ZERO, charge, Marked.of(receipt(), true, shared(), isGuaranteed()));
         }
 
         /**
@@ -265,12 +223,12 @@ public final class Decision extends Verdict implements Serializable {
          * @throws ArithmeticException if the duration exceeds 292 years
          */
         public Answer after(Duration elapsed) {
-            return new Answer(this, elapsed, charge, receipt, fallback, shared, ofLane);
+            return new Answer(this, elapsed, charge, note);
         }
 
         @Override
         List<@Nullable Object> others() {
-            return Arrays.asList(charge, receipt, fallback, shared, ofLane);
+            return Arrays.asList(charge, note);
         }
     }
 
@@ -375,26 +333,6 @@ public final class Decision extends Verdict implements Serializable {
         private Object readResolve() {
             return new Decision(outcome, remaining, retry, due, next, reset);
         }
-    }
-
-    /** Returns {@link #retryNanos()} as a duration. Zero also if no time helps: check {@link #outcome()} first. */
-    public Duration retryAfter() {
-        return Duration.ofNanos(retryNanos());
-    }
-
-    /** Returns {@link #waitNanos()} as a duration. */
-    public Duration waitFor() {
-        return Duration.ofNanos(waitNanos());
-    }
-
-    /** Returns {@link #nextTokenNanos()} as a duration. */
-    public Duration nextTokenAfter() {
-        return Duration.ofNanos(nextTokenNanos());
-    }
-
-    /** Returns {@link #resetNanos()} as a duration. */
-    public Duration resetAfter() {
-        return Duration.ofNanos(resetNanos());
     }
 
     /**

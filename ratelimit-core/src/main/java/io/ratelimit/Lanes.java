@@ -1,6 +1,7 @@
 package io.ratelimit;
 
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.Take.Marked;
 import io.ratelimit.Take.Receipt;
 import java.math.BigInteger;
 import java.time.Duration;
@@ -52,12 +53,12 @@ final class Lanes {
         return taken < 0
                 ? takeLocked(charge, share, pool)
                 : new Answer(
-                        false,
                         charge,
                         pool,
                         share.leave(),
                         taken,
                         firstNanos,
+                        0,
                         receipt(pool, charge, taken, firstNanos, returned));
     }
 
@@ -74,20 +75,19 @@ final class Lanes {
             long leave = share.leave();
             long taken = pool.take(cost, leave, nanos, 0);
             if (taken >= 0) {
-                return new Answer(
-                        false, charge, pool, leave, taken, nanos, receipt(pool, charge, taken, nanos, returned));
+                return new Answer(charge, pool, leave, taken, nanos, 0, receipt(pool, charge, taken, nanos, returned));
             }
             long step = pool.scale().stepAt(nanos); // no lane gets a token before the pool does
             BucketState lane = lane(share, step);
             long own = lane == null ? Take.NEVER_FITS : lane.peek(cost, step, 0);
             if (lane != null && own >= 0) {
                 leave = 0;
-                taken = pool.take(cost, nanos);
+                taken = pool.take(cost, nanos, 0);
                 if (taken >= 0) {
                     Receipt receipt = receipt(pool, charge, taken, nanos, returned);
                     lanes.putIfAbsent(buckets.storedKey(share.key()), lane);
-                    return new Answer(
-                            true, charge, lane, 0, lane.take(cost, step), step, new LaneReceipt(receipt, lane));
+                    Object note = Marked.of(new LaneReceipt(receipt, lane), false, false, true);
+                    return new Answer(charge, lane, 0, lane.take(cost, step, 0), step, 0, note);
                 }
             }
             boolean isFinal = taken == Take.NEVER_FITS;
@@ -120,10 +120,10 @@ final class Lanes {
         if (lane != null && own < 0 && own != Take.NEVER_FITS) {
             long ofPool = Take.retryNanos(pool.scale(), taken, nanos);
             if (taken == Take.NEVER_FITS || Take.retryNanos(lane.scale(), own, nanos) < ofPool) {
-                return new Answer(true, charge, lane, 0, own, nanos, null);
+                return new Answer(charge, lane, 0, own, nanos, 0, Marked.of(null, false, false, true));
             }
         }
-        return new Answer(false, charge, pool, leave, taken, nanos, null);
+        return new Answer(charge, pool, leave, taken, nanos, 0, null);
     }
 
     /** Returns the answer that {@link #take} would give, and takes nothing. */
@@ -137,9 +137,9 @@ final class Lanes {
             long leave = own < 0 ? share.leave() : 0;
             long result = own < 0 ? common : peek(pool, charge.cost(), 0, nanos);
             if (lane != null && own >= 0 && result >= 0) {
-                return new Answer(true, charge, lane, 0, own, nanos, null);
+                return new Answer(charge, lane, 0, own, nanos, 0, Marked.of(null, false, false, true));
             } else if (result >= 0) {
-                return new Answer(false, charge, pool, leave, result, nanos, null);
+                return new Answer(charge, pool, leave, result, nanos, 0, null);
             } else if (result != BucketState.CLOSED) {
                 return denied(charge, pool, leave, result, lane, own, nanos);
             }
@@ -185,14 +185,14 @@ final class Lanes {
     void giveBack(Answer taken, LaneReceipt receipt, long kept) {
         long tokens = taken.charge().cost() - kept;
         BucketState pool = receipt.pool.state();
-        long ticks = pool.giveBack(tokens, kept, receipt.pool, time);
+        long ticks = pool.giveBack(tokens, kept, receipt.pool, 0, time);
         while (ticks == BucketState.CLOSED) {
             BucketState next = buckets.bucketTakenFrom(taken.withReceipt(receipt.pool));
             if (next == null) {
                 return;
             }
             pool = next;
-            ticks = pool.giveBack(tokens, kept, receipt.pool, time);
+            ticks = pool.giveBack(tokens, kept, receipt.pool, 0, time);
         }
         giveBackToLane(
                 receipt.lane,

@@ -4,6 +4,7 @@ import com.github.benmanes.caffeine.cache.Scheduler;
 import com.github.benmanes.caffeine.cache.Ticker;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Lanes.LaneReceipt;
+import io.ratelimit.Take.Marked;
 import io.ratelimit.Take.Receipt;
 import java.time.Duration;
 import java.util.Arrays;
@@ -71,7 +72,7 @@ final class LocalBucketStore implements BucketStore {
         long nanos = firstNanos;
         BucketState bucket = buckets.bucket(charge, nanos);
         long returned = bucket.returned();
-        long taken = bucket.take(charge.cost(), nanos);
+        long taken = bucket.take(charge.cost(), nanos, 0);
         while (taken < 0 && taken != Take.NEVER_FITS) {
             BucketState previous = bucket;
             long before = bucket.fullAt();
@@ -93,7 +94,8 @@ final class LocalBucketStore implements BucketStore {
             buckets.keep(charge, bucket, 0);
         }
         Receipt receipt = taken < 0 ? null : Receipt.of(bucket, charge.cost(), taken, nanos, returned);
-        return new Answer(charge, bucket, taken, nanos, maxWait, receipt, buckets.isShared(bucket));
+        return new Answer(
+                charge, bucket, 0, taken, nanos, maxWait, Marked.of(receipt, false, buckets.isShared(bucket), false));
     }
 
     /** Peeks at the buckets beside the one that denied, so that the decision names every bucket that is short. */
@@ -117,7 +119,14 @@ final class LocalBucketStore implements BucketStore {
             BucketState bucket = buckets.peek(charge, nanos);
             long result = bucket.peek(charge.cost(), nanos, maxWait);
             if (result != BucketState.CLOSED) {
-                return new Answer(charge, bucket, result, nanos, maxWait, null, buckets.isShared(bucket));
+                return new Answer(
+                        charge,
+                        bucket,
+                        0,
+                        result,
+                        nanos,
+                        maxWait,
+                        Marked.of(null, false, buckets.isShared(bucket), false));
             }
             Thread.onSpinWait();
         }
@@ -141,12 +150,12 @@ final class LocalBucketStore implements BucketStore {
         }
         Receipt receipt = (Receipt) taken.receipt();
         long tokens = taken.charge().cost() - kept;
-        if (receipt != null && receipt.state().giveBack(tokens, kept, receipt, clock) != BucketState.CLOSED) {
+        if (receipt != null && receipt.state().giveBack(tokens, kept, receipt, 0, clock) != BucketState.CLOSED) {
             return;
         }
         PolicyBuckets buckets = buckets(taken.policy());
         BucketState bucket = buckets.bucketTakenFrom(taken);
-        while (bucket != null && bucket.giveBack(tokens, kept, receipt, clock) == BucketState.CLOSED) {
+        while (bucket != null && bucket.giveBack(tokens, kept, receipt, 0, clock) == BucketState.CLOSED) {
             Thread.onSpinWait();
             bucket = buckets.bucketTakenFrom(taken);
         }
@@ -177,7 +186,7 @@ final class LocalBucketStore implements BucketStore {
         long now = clock.now();
         if (taken.receipt() instanceof Receipt receipt
                 && ExpiringBuckets.isYoung(receipt.state(), clock)
-                && receipt.state().take(tokens, now) >= 0) {
+                && receipt.state().take(tokens, now, 0) >= 0) {
             return;
         }
         PolicyBuckets buckets = buckets(taken.policy());

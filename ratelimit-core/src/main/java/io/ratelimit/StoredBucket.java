@@ -351,7 +351,7 @@ final class StoredBucket {
 
     private Answer answer(Charge charge, long result, long maxWaitNanos, @Nullable Object receipt) {
         long from = result == Take.NEVER_FITS ? nanos() : nanosToCountFrom();
-        return new Answer(charge, state, result, from, maxWaitNanos, receipt, false);
+        return new Answer(charge, state, 0, result, from, maxWaitNanos, receipt);
     }
 
     /**

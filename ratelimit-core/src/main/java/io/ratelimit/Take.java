@@ -1,6 +1,7 @@
 package io.ratelimit;
 
 import io.ratelimit.Decision.Outcome;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The result of a take from a {@link BucketState}, as a number, so that taking allocates nothing. If the tokens were taken,
@@ -83,6 +84,15 @@ final class Take {
         /** Returns the moment of a take without a wait; reads the clock if its step is coarser than a nanosecond. */
         long takenAt(TimeSource time) {
             return state.scale().nanosAt(due, time);
+        }
+    }
+
+    /** A receipt, perhaps none, with what is true of few answers only: one object more, which the others don't need. */
+    record Marked(@Nullable Object receipt, boolean fallback, boolean shared, boolean ofLane) {
+
+        /** Returns the receipt alone if nothing is true. */
+        static @Nullable Object of(@Nullable Object receipt, boolean fallback, boolean shared, boolean ofLane) {
+            return fallback || shared || ofLane ? new Marked(receipt, fallback, shared, ofLane) : receipt;
         }
     }
 }

@@ -245,7 +245,7 @@ public sealed class TokenBucket permits StripedBucket {
     }
 
     void giveBack(long tokens, @Nullable Receipt receipt) {
-        while (state.giveBack(tokens, 0, receipt, time) == BucketState.CLOSED) {
+        while (state.giveBack(tokens, 0, receipt, 0, time) == BucketState.CLOSED) {
             Thread.onSpinWait();
         }
     }

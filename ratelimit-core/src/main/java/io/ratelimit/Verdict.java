@@ -128,6 +128,26 @@ abstract sealed class Verdict permits Decision, Answer {
         return resetNanos;
     }
 
+    /** Returns {@link #retryNanos()} as a duration. Zero also if no time helps: check {@link #outcome()} first. */
+    public Duration retryAfter() {
+        return Duration.ofNanos(retryNanos());
+    }
+
+    /** Returns {@link #waitNanos()} as a duration. */
+    public Duration waitFor() {
+        return Duration.ofNanos(waitNanos());
+    }
+
+    /** Returns {@link #nextTokenNanos()} as a duration. */
+    public Duration nextTokenAfter() {
+        return Duration.ofNanos(nextTokenNanos());
+    }
+
+    /** Returns {@link #resetNanos()} as a duration. */
+    public Duration resetAfter() {
+        return Duration.ofNanos(resetNanos());
+    }
+
     /** Returns the components beside the outcome and the numbers. */
     abstract List<@Nullable Object> others();
 

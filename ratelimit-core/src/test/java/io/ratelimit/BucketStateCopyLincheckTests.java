@@ -20,7 +20,7 @@ public class BucketStateCopyLincheckTests {
     public long take(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
         long taken = BucketState.CLOSED;
         while (taken == BucketState.CLOSED) {
-            taken = state.take(tokens, millis * 1_000_000L);
+            taken = state.take(tokens, millis * 1_000_000L, 0);
         }
         return taken;
     }
@@ -29,7 +29,7 @@ public class BucketStateCopyLincheckTests {
     public void giveBack(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
         long back = BucketState.CLOSED;
         while (back == BucketState.CLOSED) {
-            back = state.giveBack(tokens, 0, null, () -> millis * 1_000_000L);
+            back = state.giveBack(tokens, 0, null, 0, () -> millis * 1_000_000L);
         }
     }
 

@@ -18,12 +18,12 @@ public class BucketStateLincheckTests {
 
     @Operation
     public long take(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
-        return state.take(tokens, millis * 1_000_000L);
+        return state.take(tokens, millis * 1_000_000L, 0);
     }
 
     @Operation
     public long giveBack(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
-        return state.giveBack(tokens, 0, null, () -> millis * 1_000_000L);
+        return state.giveBack(tokens, 0, null, 0, () -> millis * 1_000_000L);
     }
 
     @Operation

@@ -306,13 +306,13 @@ class LocalBucketStoreTests extends BucketStoreContract {
                 new PolicyBuckets(10, SipHash.withRandomKey(), clock::get, Scheduler.disabledScheduler(), clock::get);
         Charge charge = Charge.of(POLICY, "alice", 1);
         BucketState held = buckets.bucket(charge, clock.get());
-        assertThat(held.take(5, clock.get())).isPositive();
+        assertThat(held.take(5, clock.get(), 0)).isPositive();
         clock.set(LIFETIME.toNanos());
         assertThat(buckets.size()).isZero();
-        assertThat(held.take(1, clock.get())).isEqualTo(BucketState.CLOSED);
+        assertThat(held.take(1, clock.get(), 0)).isEqualTo(BucketState.CLOSED);
         BucketState found = buckets.bucket(charge, clock.get());
         assertThat(found).isNotSameAs(held);
-        assertThat(found.take(1, clock.get())).isPositive();
+        assertThat(found.take(1, clock.get(), 0)).isPositive();
     }
 
     @Test
@@ -322,11 +322,11 @@ class LocalBucketStoreTests extends BucketStoreContract {
         Charge charge = Charge.of(POLICY, "alice", 1);
         BucketState forgotten = buckets.bucket(charge, 0);
         buckets.reset("alice");
-        assertThat(forgotten.take(1, 0)).isEqualTo(BucketState.CLOSED);
+        assertThat(forgotten.take(1, 0, 0)).isEqualTo(BucketState.CLOSED);
         assertThat(forgotten.peek(1, 0, 0)).isEqualTo(BucketState.CLOSED);
         BucketState reopened = buckets.bucket(charge, 0);
         buckets.bucket(new Charge(POLICY, SPEC.withCapacity(7), "alice", 1), 0);
-        assertThat(reopened.take(1, 0)).isEqualTo(BucketState.CLOSED);
+        assertThat(reopened.take(1, 0, 0)).isEqualTo(BucketState.CLOSED);
     }
 
     @Test

@@ -116,7 +116,7 @@ class ReconfigurationLoadTests {
                 new PolicyBuckets(10, SipHash.withRandomKey(), clock::get, Scheduler.disabledScheduler(), clock::get);
         for (int i = 1; i <= 1_000_000; i++) {
             Charge charge = new Charge(POLICY, FIRST.withCapacity(i), "alice", 1);
-            assertThat(buckets.bucket(charge, clock.incrementAndGet()).take(1, clock.get()))
+            assertThat(buckets.bucket(charge, clock.incrementAndGet()).take(1, clock.get(), 0))
                     .isNotEqualTo(BucketState.CLOSED);
         }
         assertThat(buckets.size()).isEqualTo(1);

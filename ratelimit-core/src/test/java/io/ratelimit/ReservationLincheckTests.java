@@ -21,7 +21,7 @@ public class ReservationLincheckTests {
             new BucketState(TickScale.of(BucketSpec.of("1/1ms").withCapacity(2), 0), 0);
 
     public ReservationLincheckTests() {
-        state.take(2, 0);
+        state.take(2, 0, 0);
         state.take(2, 0, 4 * TOKEN);
         state.take(1, 0, 4 * TOKEN);
     }
@@ -33,22 +33,22 @@ public class ReservationLincheckTests {
 
     @Operation
     public long take() {
-        return state.take(1, 0);
+        return state.take(1, 0, 0);
     }
 
     @Operation
     public long cancelFirst() {
-        return state.giveBack(2, 0, new Take.Receipt(state, 2 * TOKEN, 0), () -> 0);
+        return state.giveBack(2, 0, new Take.Receipt(state, 2 * TOKEN, 0), 0, () -> 0);
     }
 
     @Operation
     public long cancelSecond() {
-        return state.giveBack(1, 0, new Take.Receipt(state, 3 * TOKEN, TOKEN), () -> 0);
+        return state.giveBack(1, 0, new Take.Receipt(state, 3 * TOKEN, TOKEN), 0, () -> 0);
     }
 
     @Operation
     public long giveBack(@Param(name = "tokens") int tokens) {
-        return state.giveBack(tokens, 0, null, () -> 0);
+        return state.giveBack(tokens, 0, null, 0, () -> 0);
     }
 
     @Operation
