@@ -12,7 +12,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
@@ -175,16 +174,16 @@ final class ExpiringBuckets {
 
     /** Returns the bucket of a key: the current one, converted to the scale's spec, or a new full one. */
     BucketState open(String key, TickScale scale, long nanos) {
-        return open(key, scale, () -> new BucketState(scale, nanos));
+        return open(key, scale, new BucketState(scale, nanos));
     }
 
-    /** Returns the bucket of a key: the current one, converted to the scale's spec, or a new one. */
-    BucketState open(String key, TickScale scale, Supplier<BucketState> created) {
+    /** Returns the bucket of a key: the current one, converted to the scale's spec, or the new one. */
+    BucketState open(String key, TickScale scale, BucketState created) {
         return cache.asMap().compute(key, (sameKey, state) -> {
             if (state != null && state.scale().spec().equals(scale.spec())) {
                 return state;
             }
-            return renewed(state == null ? created.get() : state.convertTo(scale, time));
+            return renewed(state == null ? created : state.convertTo(scale, time));
         });
     }
 

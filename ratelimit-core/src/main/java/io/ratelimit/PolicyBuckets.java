@@ -103,7 +103,7 @@ final class PolicyBuckets {
             if (shared != null) {
                 BucketState copy = shared.copy();
                 long nanos = time.nanoTime(); // not before closing: takes of other threads would look like a debt
-                buckets.open(key, scale, () -> BucketConversion.inherited(copy, scale, nanos));
+                buckets.open(key, scale, BucketConversion.inherited(copy, scale, nanos));
                 return copy;
             }
             buckets.open(key, scale, time.nanoTime());
