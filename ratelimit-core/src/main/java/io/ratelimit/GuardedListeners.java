@@ -94,11 +94,11 @@ final class GuardedListeners implements ThrottleListener {
     }
 
     /** A method of a listener. Made by a lambda that captures nothing, so that a call allocates nothing. */
-    private interface Call<L, A, B> {
+    private interface Notification<L, A, B> {
         void make(L listener, A first, B second);
     }
 
-    private static <L, A, B> void call(List<Guarded<L>> listeners, Call<L, A, B> call, A first, B second) {
+    private static <L, A, B> void call(List<Guarded<L>> listeners, Notification<L, A, B> call, A first, B second) {
         for (int i = 0; i < listeners.size(); i++) {
             listeners.get(i).call(call, first, second);
         }
@@ -131,7 +131,7 @@ final class GuardedListeners implements ThrottleListener {
     /** A listener, or one for a single policy, that is called until its owner has thrown. */
     private record Guarded<L>(L listener, Owner owner) {
 
-        <A, B> void call(Call<L, A, B> call, A first, B second) {
+        <A, B> void call(Notification<L, A, B> call, A first, B second) {
             if (!owner.leftOut) {
                 try {
                     call.make(listener, first, second);

@@ -20,8 +20,8 @@ public final class ManualTimeSource implements TimeSource {
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition moved = lock.newCondition();
-    private final PriorityQueue<Call> calls = new PriorityQueue<>(
-            Comparator.comparingLong((Call call) -> call.nanos).thenComparingLong(call -> call.number));
+    private final PriorityQueue<Timer> calls = new PriorityQueue<>(
+            Comparator.comparingLong((Timer call) -> call.nanos).thenComparingLong(call -> call.number));
     private volatile long nanos;
     private volatile long wallStart;
     private long end;
@@ -55,7 +55,7 @@ public final class ManualTimeSource implements TimeSource {
         lock.lock();
         try {
             end = Math.addExact(end, step.toNanos());
-            for (Call call = calls.peek(); call != null && call.nanos <= end; call = calls.peek()) {
+            for (Timer call = calls.peek(); call != null && call.nanos <= end; call = calls.peek()) {
                 calls.remove(call);
                 moveTo(Math.max(nanos, call.nanos));
                 run(call);
@@ -72,7 +72,7 @@ public final class ManualTimeSource implements TimeSource {
     }
 
     /** Runs the call without the lock, since the call may wait for a thread that needs the lock. */
-    private void run(Call call) {
+    private void run(Timer call) {
         lock.unlock();
         try {
             call.run();
@@ -124,11 +124,11 @@ public final class ManualTimeSource implements TimeSource {
         return callAt(nanos, upkeep, true);
     }
 
-    private Call callAt(long nanos, Runnable call, boolean isUpkeep) {
-        Call scheduled;
+    private Timer callAt(long nanos, Runnable call, boolean isUpkeep) {
+        Timer scheduled;
         lock.lock();
         try {
-            scheduled = new Call(nanos, scheduledCount++, call, isUpkeep);
+            scheduled = new Timer(nanos, scheduledCount++, call, isUpkeep);
             if (nanos > this.nanos) {
                 calls.add(scheduled);
                 return scheduled;
@@ -140,13 +140,13 @@ public final class ManualTimeSource implements TimeSource {
         return scheduled;
     }
 
-    private final class Call extends FutureTask<@Nullable Void> {
+    private final class Timer extends FutureTask<@Nullable Void> {
 
         private final long nanos;
         private final long number;
         private final boolean isUpkeep;
 
-        Call(long nanos, long number, Runnable call, boolean isUpkeep) {
+        Timer(long nanos, long number, Runnable call, boolean isUpkeep) {
             super(call, null);
             this.nanos = nanos;
             this.number = number;

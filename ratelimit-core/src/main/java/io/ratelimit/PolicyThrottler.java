@@ -137,12 +137,12 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
 
     /** Returns the throttler of the bucket of a key, as {@link Keys} composes it. */
     Throttler bucket(String key) {
-        return new Bucket(null, key, null);
+        return new BucketThrottler(null, key, null);
     }
 
     /** Returns the throttler of the calls of the one bucket that have the guaranteed share of a key. */
     Throttler lane(String key) {
-        return new Bucket(null, "", key);
+        return new BucketThrottler(null, "", key);
     }
 
     /**
@@ -229,13 +229,13 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
     }
 
     /** The throttler of one bucket, in a tier if there is one. */
-    private final class Bucket implements Throttler {
+    private final class BucketThrottler implements Throttler {
 
         private final @Nullable String tier;
         private final String key;
         private final @Nullable String lane;
 
-        Bucket(@Nullable String tier, String key, @Nullable String lane) {
+        BucketThrottler(@Nullable String tier, String key, @Nullable String lane) {
             this.tier = tier;
             this.key = key;
             this.lane = lane;
@@ -248,7 +248,7 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
 
         @Override
         public Throttler inTier(String tier) {
-            return new Bucket(tier, key, lane);
+            return new BucketThrottler(tier, key, lane);
         }
 
         @Override

@@ -34,7 +34,7 @@ public final class SystemTimeSource implements TimeSource, AutoCloseable {
     static final SystemTimeSource SHARED = new SystemTimeSource();
 
     private final ScheduledThreadPoolExecutor timer = new ScheduledThreadPoolExecutor(1, SystemTimeSource::thread);
-    private final Set<Call> pending = ConcurrentHashMap.newKeySet();
+    private final Set<Timer> pending = ConcurrentHashMap.newKeySet();
 
     /** Creates an open time source; it starts no thread yet. */
     public SystemTimeSource() {
@@ -62,14 +62,14 @@ public final class SystemTimeSource implements TimeSource, AutoCloseable {
 
     @Override
     public Future<?> maintainAt(long nanos, Runnable upkeep) {
-        return schedule(nanos - nanoTime(), new Call(upkeep, UPKEEP));
+        return schedule(nanos - nanoTime(), new Timer(upkeep, UPKEEP));
     }
 
     Future<?> callAfter(long nanos, Runnable run) {
-        return schedule(nanos, new Call(run, POOL));
+        return schedule(nanos, new Timer(run, POOL));
     }
 
-    private Future<?> schedule(long nanos, Call call) {
+    private Future<?> schedule(long nanos, Timer call) {
         pending.add(call);
         try {
             call.alarm = timer.schedule(call::start, nanos, TimeUnit.NANOSECONDS);
@@ -87,16 +87,16 @@ public final class SystemTimeSource implements TimeSource, AutoCloseable {
     public void close() {
         if (this != SHARED) {
             timer.shutdownNow();
-            pending.forEach(Call::start);
+            pending.forEach(Timer::start);
         }
     }
 
-    private final class Call extends FutureTask<@Nullable Void> {
+    private final class Timer extends FutureTask<@Nullable Void> {
 
         private final Executor executor;
         private volatile @Nullable Future<?> alarm;
 
-        Call(Runnable call, Executor executor) {
+        Timer(Runnable call, Executor executor) {
             super(call, null);
             this.executor = executor;
         }

@@ -30,7 +30,7 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
     private static final long HOUR_NANOS = Duration.ofHours(1).toNanos();
 
     private final TimeSource time;
-    private final List<PolicyMeters> policies = new CopyOnWriteArrayList<>();
+    private final List<PolicyDemand> policies = new CopyOnWriteArrayList<>();
     private @Nullable Future<?> nextHour;
     private boolean closed;
 
@@ -75,7 +75,7 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
         if (!throttler.policy().spec().hasRate()) {
             return null;
         }
-        PolicyMeters meters = new PolicyMeters(throttler.policy());
+        PolicyDemand meters = new PolicyDemand(throttler.policy());
         policies.add(meters);
         return meters;
     }
@@ -90,7 +90,7 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
      * @return null if there is no such policy or tier
      */
     public @Nullable Demand demand(String policy, @Nullable String tier) {
-        Limit limit = policies.stream()
+        MeasuredLimit limit = policies.stream()
                 .filter(meters -> meters.name.equals(policy))
                 .findFirst()
                 .map(meters -> meters.limits.limit(tier))
@@ -104,7 +104,7 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
      * @param tier the tier; null for the policy's own limit
      * @param prefix the beginning of the keys in the tier
      */
-    private record Limit(@Nullable String tier, BucketSpec spec, String prefix, DemandMeter meter) {
+    private record MeasuredLimit(@Nullable String tier, BucketSpec spec, String prefix, DemandMeter meter) {
 
         boolean hasSpec(Charge charge) {
             return charge.spec() == spec || charge.spec().equals(spec);
@@ -112,12 +112,12 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
     }
 
     /** The meters of a policy. Thread-safe. */
-    private final class PolicyMeters implements PolicyListener {
+    private final class PolicyDemand implements PolicyListener {
 
         private final String name;
         private volatile Limits limits;
 
-        PolicyMeters(ThrottlePolicy policy) {
+        PolicyDemand(ThrottlePolicy policy) {
             this.name = policy.name();
             this.limits = Limits.of(policy, null);
         }
@@ -140,25 +140,26 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
     }
 
     /** The limits of a policy in one version. Immutable. */
-    private record Limits(Limit own, List<Limit> tiers) {
+    private record Limits(MeasuredLimit own, List<MeasuredLimit> tiers) {
 
         static Limits of(ThrottlePolicy policy, @Nullable Limits before) {
-            List<Limit> tiers = new ArrayList<>();
+            List<MeasuredLimit> tiers = new ArrayList<>();
             policy.tiers().forEach((tier, spec) -> tiers.add(limit(policy, tier, spec, before)));
             return new Limits(limit(policy, null, policy.spec(), before), List.copyOf(tiers));
         }
 
         /** Returns the limit with the meter that it had, if it had the same spec. */
-        private static Limit limit(
+        private static MeasuredLimit limit(
                 ThrottlePolicy policy, @Nullable String tier, BucketSpec spec, @Nullable Limits before) {
-            Limit existing = before == null ? null : before.limit(tier);
+            MeasuredLimit existing = before == null ? null : before.limit(tier);
             return existing != null && existing.spec.equals(spec)
                     ? existing
-                    : new Limit(tier, spec, Charge.of(policy, tier, "", 1).key(), new DemandMeter(spec));
+                    : new MeasuredLimit(
+                            tier, spec, Charge.of(policy, tier, "", 1).key(), new DemandMeter(spec));
         }
 
         @Nullable
-        Limit limit(@Nullable String tier) {
+        MeasuredLimit limit(@Nullable String tier) {
             if (tier == null) {
                 return own;
             }
@@ -169,14 +170,14 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
         }
 
         void feed(Answer answer, TimeSource time) {
-            Limit limit = limitOf(answer.charge());
+            MeasuredLimit limit = limitOf(answer.charge());
             if (limit.hasSpec(answer.charge())) {
                 limit.meter.feed(answer, time);
             }
         }
 
         /** Returns the limit of the tier that the charge's key is in, or the policy's own limit. */
-        private Limit limitOf(Charge charge) {
+        private MeasuredLimit limitOf(Charge charge) {
             for (int i = 0; i < tiers.size(); i++) {
                 if (charge.key().startsWith(tiers.get(i).prefix)) {
                     return tiers.get(i);

@@ -118,7 +118,7 @@ public final class OverrideTable {
         private final @Nullable String tier;
         private final @Nullable BucketSpec spec;
         private final Mode mode;
-        private volatile @Nullable Limit limit;
+        private volatile @Nullable Applied applied;
 
         /**
          * @param name the name of the override, unique among the overrides of the policy; rules may share it
@@ -135,10 +135,10 @@ public final class OverrideTable {
         /** Returns the charge for a key of the policy; null if the policy is off for the key. */
         @Nullable
         Charge charge(ThrottlePolicy policy, String key, long cost) {
-            Limit current = limit;
+            Applied current = applied;
             if (current == null || current.base != policy) {
-                current = limitOf(policy);
-                limit = current;
+                current = applyTo(policy);
+                applied = current;
             }
             if (current.policy.mode() == Mode.OFF) {
                 return null;
@@ -148,10 +148,10 @@ public final class OverrideTable {
                     : new Charge(current.policy, current.spec, Keys.reserved(key), cost);
         }
 
-        private Limit limitOf(ThrottlePolicy base) {
+        private Applied applyTo(ThrottlePolicy base) {
             BucketSpec spec = this.spec == null ? base.spec() : this.spec;
             ThrottlePolicy policy = base.withMode(mode.weaker(base.mode()));
-            return new Limit(base, tier == null ? policy : policy.withTiers(Map.of(tier, spec)), spec);
+            return new Applied(base, tier == null ? policy : policy.withTiers(Map.of(tier, spec)), spec);
         }
 
         /**
@@ -160,6 +160,6 @@ public final class OverrideTable {
          * @param base the policy without the override; a changed policy is another instance
          * @param policy the policy with the override
          */
-        private record Limit(ThrottlePolicy base, ThrottlePolicy policy, BucketSpec spec) {}
+        private record Applied(ThrottlePolicy base, ThrottlePolicy policy, BucketSpec spec) {}
     }
 }
