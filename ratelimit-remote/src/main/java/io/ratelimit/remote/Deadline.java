@@ -85,9 +85,7 @@ public final class Deadline {
         }
 
         private synchronized void begin(long now) {
-            if (calls++ == 0) {
-                busySince = now;
-            }
+            busySince = calls++ == 0 ? now : busySince;
         }
 
         private synchronized void end(long now, boolean hasFailed) {
@@ -142,7 +140,7 @@ public final class Deadline {
     /** Makes a settlement in the time for all settlements of this request. */
     <T extends @Nullable Object> T settling(Supplier<T> settlement) {
         Request opened = requests.get();
-        Request request = opened == null ? bound.get() : opened;
+        Request request = current();
         if (request == null) {
             return settlement.get();
         }
