@@ -2,12 +2,11 @@ package io.ratelimit.redis;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.remote.lease.RecordedTakes;
 import java.io.BufferedReader;
 import java.io.IOException;
-import java.nio.LongBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
@@ -77,11 +76,11 @@ class RedisProcessesTests {
     void processesWithLeasesNeverGrantMoreThanOneBucketMay(@TempDir Path directory) throws Exception {
         String prefix = TestRedis.prefix();
         List<Process> processes = new ArrayList<>();
-        List<LongBuffer> takes = new ArrayList<>();
+        List<RecordedTakes> takes = new ArrayList<>();
         try {
             for (int i = 0; i < 3; i++) {
                 Path file = directory.resolve("takes" + i);
-                takes.add(LeasesFromRedis.map(file));
+                takes.add(RecordedTakes.in(file));
                 processes.add(start(LeasesFromRedis.class, prefix, file.toString()));
             }
             for (Process process : processes) {
@@ -94,51 +93,25 @@ class RedisProcessesTests {
             processes.get(0).destroyForcibly();
             awaitTakes(takes, 5_000);
             signal("-STOP", processes.get(1));
-            long before = takes.get(2).get(0);
-            Awaitility.await().until(() -> takes.get(2).get(0) > before + 1_500);
+            long before = takes.get(2).count();
+            Awaitility.await().until(() -> takes.get(2).count() > before + 1_500);
             signal("-CONT", processes.get(1));
-            long stopped = takes.get(1).get(0);
-            Awaitility.await().until(() -> takes.get(1).get(0) > stopped + 500);
+            long stopped = takes.get(1).count();
+            Awaitility.await().until(() -> takes.get(1).count() > stopped + 500);
             awaitTakes(takes, 12_000);
         } finally {
             end(processes);
         }
-        assertThat(excess(takes))
-                .isLessThanOrEqualTo(LeasesFromRedis.POLICY.spec().capacity() + 1.0);
+        assertThat(RecordedTakes.excess(takes))
+                .isLessThanOrEqualTo(RecordedTakes.POLICY.spec().capacity() + 1.0);
     }
 
-    private static void awaitTakes(List<LongBuffer> takes, long number) {
-        Awaitility.await()
-                .until(() -> takes.stream().mapToLong(taken -> taken.get(0)).sum() > number);
+    private static void awaitTakes(List<RecordedTakes> takes, long number) {
+        Awaitility.await().until(() -> RecordedTakes.count(takes) > number);
     }
 
     static void signal(String name, Process process) throws Exception {
         new ProcessBuilder("kill", name, Long.toString(process.pid())).start().waitFor();
-    }
-
-    /**
-     * Returns the most tokens that were taken in any time beyond the refill of that time. A take counts if it began and ended
-     * within the time. The clocks of the server and of the processes may differ by 1/1,000.
-     */
-    private static double excess(List<LongBuffer> files) {
-        List<long[]> takes = new ArrayList<>();
-        for (LongBuffer file : files) {
-            for (int i = 0; i < file.get(0); i++) {
-                takes.add(new long[] {file.get(1 + 2 * i), file.get(2 + 2 * i)});
-            }
-        }
-        takes.sort(Comparator.comparingLong(take -> take[1]));
-        double perNano = 2_000 / 1e9 * 1.001;
-        double most = 0;
-        for (int first = 0; first < takes.size(); first += 7) {
-            long start = takes.get(first)[0];
-            int taken = 0;
-            for (long[] take : takes) {
-                taken += take[0] - start >= 0 ? 1 : 0;
-                most = Math.max(most, taken - Math.max(take[1] - start, 0) * perNano);
-            }
-        }
-        return most;
     }
 
     static void awaitReady(Process process) throws IOException {
