@@ -12,20 +12,17 @@ import io.ratelimit.actuate.DashboardReader.DashboardData.Difference;
 import io.ratelimit.actuate.DashboardReader.DashboardData.PolicyData;
 import io.ratelimit.actuate.DecisionHistory.Kind;
 import io.ratelimit.actuate.DecisionHistory.Step;
-import io.ratelimit.actuate.DeniedKeys.DeniedKey;
 import io.ratelimit.actuate.Descriptors.BackendDescriptor;
 import io.ratelimit.actuate.Descriptors.ChangedDescriptor;
 import io.ratelimit.actuate.Descriptors.DeniedKeyDescriptor;
 import io.ratelimit.actuate.Descriptors.OutageDescriptor;
 import io.ratelimit.change.LimitChanges;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
 import java.util.UUID;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -37,7 +34,7 @@ final class DashboardReader {
     private final Throttlers throttlers;
     private final LimitChanges changes;
     private final DecisionHistory history;
-    private final DeniedKeysCache deniedKeys;
+    private final DeniedKeys deniedKeys;
     private final @Nullable Backend backend;
     private final Function<PolicyThrottler, @Nullable OutageDescriptor> outages;
 
@@ -55,7 +52,7 @@ final class DashboardReader {
         this.throttlers = throttlers;
         this.changes = changes;
         this.history = history;
-        this.deniedKeys = new DeniedKeysCache(deniedKeys, TimeSource.system());
+        this.deniedKeys = deniedKeys;
         this.backend = backend;
         this.outages = outages;
     }
@@ -65,7 +62,7 @@ final class DashboardReader {
         long second = history.second(step);
         long first = Math.max(second - step.history(), 0);
         long from = since > second ? first : Math.max(since - since % step.seconds(), first);
-        deniedKeys.refresh(throttlers.all());
+        deniedKeys.refreshTops(TimeSource.system());
         return new DashboardData(
                 instance,
                 second,
@@ -103,7 +100,7 @@ final class DashboardReader {
                 history.counts(policy.name(), Kind.DENIED, step, from, second),
                 history.counts(policy.name(), Kind.SHADOW_DENIED, step, from, second),
                 history.counts(policy.name(), Kind.FAILED, step, from, second),
-                deniedKeys.top(policy.name()).stream()
+                deniedKeys.latestTop(policy.name()).stream()
                         .map(key -> DeniedKeyDescriptor.of(policy, key, showKeys))
                         .toList());
     }
@@ -135,39 +132,6 @@ final class DashboardReader {
             return throttler.forKey().snapshot().available();
         } catch (BackendException unavailable) {
             return null;
-        }
-    }
-
-    /**
-     * The keys denied most, as of their last refresh. Sorting the keys of a policy that denies thousands takes a fraction of
-     * a millisecond. Each refresh therefore spends at most a millisecond, and the next one continues with the next policy.
-     */
-    static final class DeniedKeysCache {
-
-        private static final long BUDGET_NANOS = 1_000_000;
-
-        private final DeniedKeys deniedKeys;
-        private final TimeSource time;
-        private final Map<String, List<DeniedKey>> tops = new ConcurrentHashMap<>();
-        private int next;
-
-        DeniedKeysCache(DeniedKeys deniedKeys, TimeSource time) {
-            this.deniedKeys = deniedKeys;
-            this.time = time;
-        }
-
-        synchronized void refresh(Collection<PolicyThrottler> throttlers) {
-            List<PolicyThrottler> all = new ArrayList<>(throttlers);
-            long end = time.nanoTime() + BUDGET_NANOS;
-            for (int i = 0; i < all.size() && time.nanoTime() - end < 0; i++) {
-                next = (next + 1) % all.size();
-                String policy = all.get(next).policy().name();
-                tops.put(policy, deniedKeys.top(policy));
-            }
-        }
-
-        List<DeniedKey> top(String policy) {
-            return tops.getOrDefault(policy, List.of());
         }
     }
 

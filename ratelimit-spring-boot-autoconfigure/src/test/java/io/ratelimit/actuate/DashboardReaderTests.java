@@ -19,7 +19,6 @@ import io.ratelimit.actuate.DashboardReader.DashboardData;
 import io.ratelimit.actuate.DashboardReader.DashboardData.Change;
 import io.ratelimit.actuate.DashboardReader.DashboardData.Difference;
 import io.ratelimit.actuate.DashboardReader.DashboardData.PolicyData;
-import io.ratelimit.actuate.DashboardReader.DeniedKeysCache;
 import io.ratelimit.actuate.DecisionHistory.Step;
 import io.ratelimit.actuate.Descriptors.BackendDescriptor;
 import io.ratelimit.actuate.Descriptors.ChangedDescriptor;
@@ -220,12 +219,12 @@ class DashboardReaderTests {
             throttlers.get(policy.name()).forKey("alice").decide(1);
         }
         AtomicLong clock = new AtomicLong();
-        DeniedKeysCache cache = new DeniedKeysCache(deniedKeys, () -> clock.getAndAdd(300_000));
 
         for (int refreshes = 1; refreshes <= 17; refreshes++) {
-            cache.refresh(throttlers.all());
+            deniedKeys.refreshTops(() -> clock.getAndAdd(300_000));
             assertThat(Stream.of(fifty)
-                            .filter(policy -> !cache.top(policy.name()).isEmpty()))
+                            .filter(policy ->
+                                    !deniedKeys.latestTop(policy.name()).isEmpty()))
                     .as("policies after %d refreshes", refreshes)
                     .hasSize(Math.min(3 * refreshes, 50));
         }
