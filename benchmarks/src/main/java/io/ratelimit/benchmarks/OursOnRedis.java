@@ -10,7 +10,7 @@ import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
-import io.ratelimit.autoconfigure.redis.MeasuredClients;
+import io.ratelimit.autoconfigure.MeasuredClients;
 import io.ratelimit.redis.RedisStorage;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;

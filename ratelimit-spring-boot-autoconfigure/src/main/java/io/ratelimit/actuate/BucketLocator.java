@@ -4,7 +4,6 @@ import io.ratelimit.Charge;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.annotation.RateLimitedOperations;
-import io.ratelimit.key.KeyTexts;
 import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.key.RequestKey;
 import io.ratelimit.key.RequestKey.MissingKey;
@@ -22,10 +21,7 @@ import org.springframework.beans.factory.ObjectProvider;
  * @param endpoints the application's endpoints, looked up with a request: they contain the actuator's own
  */
 record BucketLocator(
-        ConfiguredPolicies policies,
-        int ipv6Prefix,
-        @Nullable RateLimitedOperations operations,
-        ObjectProvider<Endpoints> endpoints) {
+        ConfiguredPolicies policies, @Nullable RateLimitedOperations operations, ObjectProvider<Endpoints> endpoints) {
 
     /**
      * Returns the charge of a call of one token with this key.
@@ -50,24 +46,18 @@ record BucketLocator(
         if (key.isEmpty() && policy.isGlobal()) {
             return requestKey.charge(policy, 1, null, tier);
         }
-        String[] parts = parts(policy, configured, key).toArray(String[]::new);
+        String[] parts = parts(policy, key).toArray(String[]::new);
         return requestKey.charge(policy, parts, 1, Current.NONE, tier);
     }
 
-    private List<String> parts(ThrottlePolicy policy, @Nullable Policy configured, List<String> key) {
-        boolean annotationKey = operations != null && operations.givesKeys(policy.name()) && !key.isEmpty();
+    private List<String> parts(ThrottlePolicy policy, List<String> key) {
         try {
-            if (configured != null) {
-                boolean hasEndpoint = policy.key().contains("endpoint");
-                return new KeyTexts(configured.key(), configured.ignoreCase(), ipv6Prefix)
-                        .parse(key, hasEndpoint ? endpoints.getObject().names() : List.of());
-            }
-            if (!annotationKey) {
-                KeyTexts.checkSize(policy.key(), key.size());
-            }
-            return key;
+            boolean hasEndpoint =
+                    policies.get(policy.name()) != null && policy.key().contains("endpoint");
+            return policies.parseKey(
+                    policy, key, hasEndpoint ? endpoints.getObject().names() : List.of());
         } catch (IllegalArgumentException unreadable) {
-            if (annotationKey) {
+            if (operations != null && operations.givesKeys(policy.name()) && !key.isEmpty()) {
                 return key;
             }
             throw unreadable;

@@ -6,7 +6,6 @@ import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.change.LimitChanges;
 import io.ratelimit.demand.DemandListener;
 import io.ratelimit.policy.ConfiguredPolicies;
-import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import org.springframework.beans.factory.ObjectProvider;
@@ -90,7 +89,6 @@ public final class RateLimitActuateAutoConfiguration {
         @Bean
         @ConditionalOnMissingBean
         RateLimitsEndpoint rateLimitsEndpoint(
-                RateLimitProperties properties,
                 RateLimitsEndpoint.Properties endpointProperties,
                 DeniedKeys deniedKeys,
                 ObjectProvider<RequestPolicies> requests,
@@ -100,8 +98,7 @@ public final class RateLimitActuateAutoConfiguration {
             return new RateLimitsEndpoint(
                     throttlers,
                     changes,
-                    new BucketLocator(
-                            policies, properties.clientIp().ipv6Prefix(), operations.getIfAvailable(), endpoints),
+                    new BucketLocator(policies, operations.getIfAvailable(), endpoints),
                     new DescriptorFactory(
                             throttlers,
                             changes,

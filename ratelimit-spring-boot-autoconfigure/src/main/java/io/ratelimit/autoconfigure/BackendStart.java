@@ -10,7 +10,7 @@ import org.springframework.context.SmartLifecycle;
  * The self-test of a backend when the application starts, outside the deadline of any request. A failure doesn't stop the
  * start. A stopped application, such as one at a CRaC checkpoint, has no connection; its restart includes the self-test.
  */
-public abstract class BackendStart implements SmartInitializingSingleton, SmartLifecycle {
+abstract class BackendStart implements SmartInitializingSingleton, SmartLifecycle {
 
     private final Storage storage;
     private final FailoverBucketStore store;
@@ -18,7 +18,7 @@ public abstract class BackendStart implements SmartInitializingSingleton, SmartL
     private volatile boolean running = true;
 
     /** @param enabled whether any policy with buckets in the backend is not off; otherwise no connection is opened */
-    protected BackendStart(Storage storage, FailoverBucketStore store, boolean enabled) {
+    BackendStart(Storage storage, FailoverBucketStore store, boolean enabled) {
         this.storage = storage;
         this.store = store;
         this.enabled = enabled;
@@ -32,10 +32,10 @@ public abstract class BackendStart implements SmartInitializingSingleton, SmartL
     }
 
     /** Called after the self-test of the first start. */
-    protected void started(boolean connected) {}
+    void started(boolean connected) {}
 
     /** Called when the self-test fails. */
-    protected void failed(BackendException failure) {
+    void failed(BackendException failure) {
         store.failedAtStart(failure);
     }
 

@@ -1,6 +1,6 @@
 package io.ratelimit.autoconfigure;
 
-import io.ratelimit.policy.RateLimitProperties.BackendKind;
+import io.ratelimit.policy.BackendProperties.BackendKind;
 import java.util.HashSet;
 import java.util.Set;
 import org.springframework.boot.autoconfigure.condition.ConditionMessage;
@@ -18,14 +18,14 @@ import org.springframework.core.env.Environment;
 import org.springframework.core.type.AnnotatedTypeMetadata;
 
 /** A condition that matches if a backend is set for the application or for a policy. */
-public abstract class OnBackendCondition extends SpringBootCondition {
+abstract class OnBackendCondition extends SpringBootCondition {
 
     private static final ConfigurationPropertyName BACKEND = ConfigurationPropertyName.of("ratelimit.backend");
     private static final ConfigurationPropertyName POLICIES = ConfigurationPropertyName.of("ratelimit.policies");
 
     private final BackendKind kind;
 
-    protected OnBackendCondition(BackendKind kind) {
+    OnBackendCondition(BackendKind kind) {
         this.kind = kind;
     }
 

@@ -10,15 +10,14 @@ import io.ratelimit.autoconfigure.RateLimitFailoverAutoConfiguration.CustomStore
 import io.ratelimit.change.LimitChanges;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.logging.PolicyLog;
+import io.ratelimit.policy.BackendProperties.BackendKind;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.PolicyConfiguration;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import io.ratelimit.policy.RateLimitEnabledCondition;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.policy.RateLimitProperties.AppliesTo;
-import io.ratelimit.policy.RateLimitProperties.BackendKind;
 import io.ratelimit.remote.FailoverBucketStore;
-import java.util.Locale;
 import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -62,7 +61,7 @@ public final class RateLimitAutoConfiguration {
 
     private static void requireLocal(ConfiguredPolicies policies, BackendKind kind, String name) {
         if (policies.uses(kind)) {
-            String backend = "'backend: " + kind.name().toLowerCase(Locale.ROOT) + "'";
+            String backend = "'backend: " + kind.text() + "'";
             String configuration = "'RateLimit" + name + "AutoConfiguration'";
             throw new RateLimitConfigurationException(
                     "Limits need " + kind.place() + " (" + backend + "), but " + configuration

@@ -47,10 +47,7 @@ import org.springframework.web.context.request.ServletRequestAttributes;
  */
 @AutoConfiguration(
         before = RateLimitAutoConfiguration.class,
-        afterName = {
-            "io.ratelimit.autoconfigure.jdbc.RateLimitJdbcAutoConfiguration",
-            "io.ratelimit.autoconfigure.redis.RateLimitRedisAutoConfiguration"
-        })
+        after = {RateLimitJdbcAutoConfiguration.class, RateLimitRedisAutoConfiguration.class})
 @Conditional(RateLimitEnabledCondition.class)
 @ConditionalOnBean(BucketStore.class)
 @EnableConfigurationProperties(RateLimitProperties.class)

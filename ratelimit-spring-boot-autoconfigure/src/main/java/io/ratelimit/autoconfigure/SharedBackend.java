@@ -5,15 +5,14 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.ChangeBoard;
 import io.ratelimit.TimeSource;
 import io.ratelimit.actuate.RateLimitsEndpoint;
+import io.ratelimit.policy.BackendProperties.BackendKind;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitConfigurationException;
-import io.ratelimit.policy.RateLimitProperties.BackendKind;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.RoutingBucketStore;
 import io.ratelimit.remote.Storage;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import org.apache.commons.logging.Log;
 import org.jspecify.annotations.Nullable;
@@ -26,7 +25,7 @@ import org.springframework.util.ClassUtils;
 
 /** The beans around a {@link Storage} that all instances share: buckets there and in memory, its health, and its changes. */
 @Configuration(proxyBeanMethods = false)
-public class SharedBackend {
+class SharedBackend {
 
     @Bean
     @Primary
@@ -58,7 +57,7 @@ public class SharedBackend {
      *
      * @param name the name of the store in the log and the health
      */
-    public static FailoverBucketStore failover(
+    static FailoverBucketStore failover(
             String name, BucketStore store, ConfiguredPolicies policies, TimeSource time, Deadline deadline) {
         return new FailoverBucketStore(
                 name,
@@ -70,7 +69,7 @@ public class SharedBackend {
     }
 
     /** Returns the configured beginning of keys, or one with the application's name. Logs the warning if both are absent. */
-    public static String keyPrefix(@Nullable String configured, Environment environment, Log logger, String warning) {
+    static String keyPrefix(@Nullable String configured, Environment environment, Log logger, String warning) {
         if (configured != null) {
             return configured;
         }
@@ -87,7 +86,7 @@ public class SharedBackend {
      *
      * @param needed a type of each module, by the module
      */
-    public static List<String> lacking(Map<String, String> needed) {
+    static List<String> lacking(Map<String, String> needed) {
         ClassLoader loader = SharedBackend.class.getClassLoader();
         return needed.entrySet().stream()
                 .filter(type -> !ClassUtils.isPresent(type.getValue(), loader))
@@ -101,13 +100,11 @@ public class SharedBackend {
      *
      * @param remark follows the list of the modules; may be empty
      */
-    public static RateLimitConfigurationException lackingFailure(
-            BackendKind kind, List<String> lacking, String remark) {
-        String name = kind.name().toLowerCase(Locale.ROOT);
-        String backend = "'backend: " + name + "'";
+    static RateLimitConfigurationException lackingFailure(BackendKind kind, List<String> lacking, String remark) {
+        String backend = "'backend: " + kind.text() + "'";
         return new RateLimitConfigurationException(
                 backend + " is set, but these are not on the class path: " + String.join(", ", lacking) + "." + remark,
-                "Add the dependency 'io.ratelimit:ratelimit-spring-boot-starter-" + name
+                "Add the dependency 'io.ratelimit:ratelimit-spring-boot-starter-" + kind.text()
                         + "', or keep limits in the memory of each instance: set 'ratelimit.backend: local', and remove "
                         + backend + " from each policy.",
                 "ratelimit.backend");

@@ -139,7 +139,7 @@ public record KeyPart(String name, KeyResolver resolver, Availability availabili
      * Returns the method as a key has it: GET for HEAD, and {@code other} for each method that HTTP doesn't define.
      * Otherwise each invented method would have a bucket of its own.
      */
-    static String methodOf(String method) {
+    public static String methodOf(String method) {
         if (method.equals("HEAD")) {
             return "GET";
         }

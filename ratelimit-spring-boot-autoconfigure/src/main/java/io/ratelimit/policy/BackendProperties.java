@@ -1,6 +1,7 @@
 package io.ratelimit.policy;
 
 import java.time.Duration;
+import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 
@@ -114,6 +115,36 @@ public sealed interface BackendProperties {
             return "Jdbc[dataSource=" + dataSource + ", table=" + table + ", initializeSchema=" + initializeSchema
                     + ", keyPrefix=" + keyPrefix + ", timeout=" + timeout + ", poolSize=" + poolSize + ", localShare="
                     + localShare + ", changes=" + changes + "]";
+        }
+    }
+
+    /** Locations of buckets. */
+    enum BackendKind {
+        /** The memory of each instance. */
+        LOCAL,
+        /** Redis, shared by all instances. */
+        REDIS("Redis"),
+        /** A table of a database, shared by all instances. */
+        JDBC("the database");
+
+        private final @Nullable String place;
+
+        BackendKind() {
+            this.place = null;
+        }
+
+        BackendKind(String place) {
+            this.place = place;
+        }
+
+        /** Returns the name of the backend in the log and the health; null if the buckets are in memory. */
+        public @Nullable String place() {
+            return place;
+        }
+
+        /** Returns the kind as it is configured. */
+        public String text() {
+            return name().toLowerCase(Locale.ROOT);
         }
     }
 }

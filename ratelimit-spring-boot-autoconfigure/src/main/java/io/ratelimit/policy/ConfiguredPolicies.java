@@ -18,15 +18,15 @@ import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
 import io.ratelimit.key.RequestLimit;
 import io.ratelimit.key.RequestTier;
+import io.ratelimit.policy.BackendProperties.BackendKind;
 import io.ratelimit.policy.RateLimitProperties.AppliesTo;
-import io.ratelimit.policy.RateLimitProperties.BackendKind;
 import io.ratelimit.policy.RateLimitProperties.GuaranteedShare;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
@@ -54,7 +54,7 @@ public final class ConfiguredPolicies {
         }
         return Stream.of(BackendKind.values())
                 .filter(kind -> backend.name().equals(kind.place()))
-                .map(kind -> kind.name().toLowerCase(Locale.ROOT))
+                .map(BackendKind::text)
                 .findFirst()
                 .orElse("custom");
     }
@@ -95,12 +95,11 @@ public final class ConfiguredPolicies {
 
     /** Returns whether a policy keeps its buckets in a shared place. A limit in an annotation uses the application's backend. */
     public boolean isShared(ThrottlePolicy policy) {
-        ConfiguredPolicy configured = policies.get(policy.name());
-        return (configured == null ? properties.backend() : backend(configured.properties())) != BackendKind.LOCAL;
+        return backend(properties(policy.name())) != BackendKind.LOCAL;
     }
 
-    private BackendKind backend(Policy policy) {
-        return policy.backend() == null ? properties.backend() : policy.backend();
+    private BackendKind backend(@Nullable Policy policy) {
+        return policy == null || policy.backend() == null ? properties.backend() : policy.backend();
     }
 
     /** Returns whether any policy, or any limit in an annotation, keeps its buckets in a place. */
@@ -125,15 +124,15 @@ public final class ConfiguredPolicies {
 
     /** Returns the rule of a policy while its backend is unavailable. */
     public FailureRule failureRule(ThrottlePolicy policy) {
-        ConfiguredPolicy configured = policies.get(policy.name());
-        FailureRule own = configured == null ? null : configured.properties().onBackendFailure();
+        Policy configured = properties(policy.name());
+        FailureRule own = configured == null ? null : configured.onBackendFailure();
         return own == null ? properties.onBackendFailure() : own;
     }
 
     /** Returns whether a policy gives tokens back. */
     public boolean refunds(ThrottlePolicy policy) {
-        ConfiguredPolicy configured = policies.get(policy.name());
-        return configured != null && !configured.properties().refundOn().isEmpty();
+        Policy configured = properties(policy.name());
+        return configured != null && !configured.refundOn().isEmpty();
     }
 
     /** Returns the policies that limit requests, or those that limit calls of annotated methods. */
@@ -181,6 +180,24 @@ public final class ConfiguredPolicies {
                 lane,
                 failures,
                 listener);
+    }
+
+    /**
+     * Returns the texts of a key's parts as requests of a policy have them. Texts of a policy that the configuration doesn't
+     * contain are unchanged.
+     *
+     * @param endpoints the names of the application's endpoints; read only for a key with an endpoint
+     * @throws IllegalArgumentException if the number of texts is wrong, or a text never equals that of a request; the
+     *     message doesn't quote the text
+     */
+    public List<String> parseKey(ThrottlePolicy policy, List<String> texts, Collection<String> endpoints) {
+        Policy configured = properties(policy.name());
+        if (configured == null) {
+            KeyTexts.checkSize(policy.key(), texts.size());
+            return texts;
+        }
+        int ipv6Prefix = properties.clientIp().ipv6Prefix();
+        return new KeyTexts(configured.key(), configured.ignoreCase(), ipv6Prefix).parse(texts, endpoints);
     }
 
     /**

@@ -70,7 +70,7 @@ record EnvironmentPolicies(Set<String> names, ConfigurableEnvironment environmen
     private static Set<String> settable(List<String> inside) {
         Set<String> settable = new HashSet<>();
         for (String name : inside) {
-            for (String property : RateLimitProperties.namesOf(Policy.class)) {
+            for (String property : PolicyNames.namesOf(Policy.class)) {
                 settable.add(PolicyNames.plain(
                         PolicyNames.POLICIES + name.replace("-", "") + "." + property.replace("-", "")));
                 settable.add(PolicyNames.plain(

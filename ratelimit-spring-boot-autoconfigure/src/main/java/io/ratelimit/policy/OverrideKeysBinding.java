@@ -20,7 +20,7 @@ final class OverrideKeysBinding extends AbstractBindHandler {
 
     private static final ConfigurationPropertyName POLICIES =
             ConfigurationPropertyName.of(RateLimitProperties.PREFIX + ".policies");
-    private static final List<String> LIMITS = RateLimitProperties.namesOf(OverrideEntry.class).stream()
+    private static final List<String> LIMITS = PolicyNames.namesOf(OverrideEntry.class).stream()
             .filter(name -> !name.equals("keys"))
             .toList();
 

@@ -3,7 +3,6 @@ package io.ratelimit.policy;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
-import io.ratelimit.key.KeyTexts;
 import io.ratelimit.key.OverrideTable;
 import io.ratelimit.key.OverrideTable.Match;
 import io.ratelimit.policy.RateLimitProperties.OverrideEntry;

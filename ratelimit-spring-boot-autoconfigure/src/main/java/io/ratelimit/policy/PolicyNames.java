@@ -1,6 +1,7 @@
 package io.ratelimit.policy;
 
 import io.ratelimit.ThrottlePolicy;
+import java.lang.reflect.Parameter;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -8,6 +9,9 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Stream;
+import org.springframework.boot.context.properties.bind.DataObjectPropertyName;
+import org.springframework.boot.context.properties.bind.Name;
 import org.springframework.boot.context.properties.source.ConfigurationProperty;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.boot.origin.PropertySourceOrigin;
@@ -28,6 +32,18 @@ final class PolicyNames {
     static final String ONE_PREFIX = "To Spring Boot, 'rate-limit', 'rateLimit' and 'ratelimit' are one prefix: ";
 
     private PolicyNames() {}
+
+    /** Returns the names of the properties that a record binds. */
+    static List<String> namesOf(Class<?> properties) {
+        return Stream.of(properties.getDeclaredConstructors()[0].getParameters())
+                .map(PolicyNames::nameOf)
+                .toList();
+    }
+
+    private static String nameOf(Parameter parameter) {
+        Name name = parameter.getAnnotation(Name.class);
+        return name == null ? DataObjectPropertyName.toDashedForm(parameter.getName()) : name.value();
+    }
 
     /** Returns the name of a property as the application wrote it. */
     static String written(ConfigurationProperty property) {

@@ -7,12 +7,13 @@ import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Rate;
 import io.ratelimit.RetryJitter;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestCost;
+import io.ratelimit.policy.BackendProperties.BackendKind;
 import io.ratelimit.policy.BackendProperties.Redis.Strategy;
 import io.ratelimit.policy.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.policy.RateLimitProperties.AppliesTo;
-import io.ratelimit.policy.RateLimitProperties.BackendKind;
 import io.ratelimit.policy.RateLimitProperties.MaxWait;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.policy.RateLimitProperties.Tier;
@@ -24,7 +25,6 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
@@ -47,14 +47,19 @@ final class PolicyReader {
     private final String name;
     private final Policy properties;
     private final String property;
+    private final Mode applicationMode;
+    private final boolean byTransaction;
 
     /** The place of the buckets; null for a store of the application, which is asked itself what it can do. */
     private final @Nullable BackendKind backend;
 
-    private PolicyReader(String name, Policy properties, @Nullable BackendKind backend) {
+    private PolicyReader(
+            String name, Policy properties, RateLimitProperties application, @Nullable BackendKind backend) {
         this.name = name;
         this.properties = properties;
         this.property = RateLimitProperties.property(name);
+        this.applicationMode = application.mode();
+        this.byTransaction = application.redis().strategy() == Strategy.TRANSACTION;
         this.backend = backend;
     }
 
@@ -64,16 +69,15 @@ final class PolicyReader {
         int ipv6Prefix = properties.clientIp().ipv6Prefix();
         properties.policies().forEach((name, policy) -> {
             BackendKind backend = ownStore ? null : requireNonNullElse(policy.backend(), properties.backend());
-            PolicyReader reader = new PolicyReader(name, policy, backend);
-            ThrottlePolicy read = reader.withLease(reader.readLimit(properties));
+            ThrottlePolicy read = new PolicyReader(name, policy, properties, backend).read();
             policies.add(new ConfiguredPolicy(policy, read, new OverrideReader(policy, read, ipv6Prefix).read()));
         });
         return policies;
     }
 
-    private ThrottlePolicy readLimit(RateLimitProperties application) {
+    private ThrottlePolicy read() {
         BucketSpec spec = spec();
-        checkPlaceOfSlots(application);
+        checkPlaceOfSlots();
         checkCost(spec.capacity());
         checkStatus();
         List<String> parts = keyParts();
@@ -83,10 +87,9 @@ final class PolicyReader {
         ThrottlePolicy read = valid(property + ".max-keys", maxKeys, () -> policy.withMaxKeys(maxKeys))
                 .withTiers(tiers(spec))
                 .withIgnoreCase(properties.ignoreCase())
-                .withMode(properties.mode().weaker(application.mode()))
+                .withMode(properties.mode().weaker(applicationMode))
                 .withRetryJitter(jitter == null ? RetryJitter.NONE : jitter);
-        boolean byTransaction = application.redis().strategy() == Strategy.TRANSACTION;
-        return withWaiting(new ShareReader(property, properties, backend, byTransaction).read(read));
+        return withLease(withWaiting(new ShareReader(property, properties, backend, byTransaction).read(read)));
     }
 
     private BucketSpec spec() {
@@ -135,17 +138,16 @@ final class PolicyReader {
     }
 
     /** Without slots in Redis, each instance alone would let as many requests run as the policy allows in all. */
-    private void checkPlaceOfSlots(RateLimitProperties application) {
+    private void checkPlaceOfSlots() {
         boolean any = properties.inFlight() != null
                 || properties.tiers().values().stream().anyMatch(tier -> tier.inFlight() != null)
                 || properties.overrides().stream().anyMatch(override -> override.inFlight() != null);
-        boolean transactions = application.redis().strategy() == Strategy.TRANSACTION;
-        boolean shares = backend == BackendKind.REDIS && !transactions;
+        boolean shares = backend == BackendKind.REDIS && !byTransaction;
         if (any && backend != null && backend != BackendKind.LOCAL && !shares) {
             throw new RateLimitConfigurationException(
                     "The throttle policy '" + name
                             + "' limits the requests in flight, which each instance counts by itself,"
-                            + " but its buckets are in " + backend.name().toLowerCase(Locale.ROOT)
+                            + " but its buckets are in " + backend.text()
                             + (backend == BackendKind.REDIS ? " without scripts." : "."),
                     (backend == BackendKind.REDIS ? "Set 'ratelimit.redis.strategy: script', or set '" : "Set '")
                             + property + ".backend: local', with an 'in-flight' for each instance. For a rate of all"
@@ -271,13 +273,6 @@ final class PolicyReader {
         return withSlots(spec, inFlight, at);
     }
 
-    /**
-     * Returns the spec of a tier or an override.
-     *
-     * @param at the property that contains the rate and the capacity
-     * @param owner the requests with this spec, such as "this tier"
-     * @throws InvalidConfigurationPropertyValueException if the spec can't exist, or could never hold the policy's cost
-     */
     private static BucketSpec spec(Rate rate, @Nullable Long capacity, Policy policy, String at, String owner) {
         try {
             BucketSpec spec = spec(rate, capacity == null ? rate.tokens() : capacity, policy);

@@ -15,19 +15,17 @@ import io.ratelimit.key.RequestLimit;
 import io.ratelimit.key.RequestTier;
 import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.key.ip.IpNetwork;
+import io.ratelimit.policy.BackendProperties.BackendKind;
 import io.ratelimit.policy.BackendProperties.Jdbc;
 import io.ratelimit.policy.BackendProperties.Redis;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
-import java.lang.reflect.Parameter;
 import java.time.Duration;
 import java.time.ZoneId;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.NestedConfigurationProperty;
-import org.springframework.boot.context.properties.bind.DataObjectPropertyName;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.boot.context.properties.bind.Name;
 
@@ -343,11 +341,7 @@ public record RateLimitProperties(
     /** The longest wait. Spring would read a plain duration without a unit as milliseconds. */
     public record MaxWait(Duration duration) {
 
-        /**
-         * Reads a wait such as {@code 2s}.
-         *
-         * @throws IllegalArgumentException if the text is not a duration with a unit, or out of range
-         */
+        /** Reads a wait such as {@code 2s}, or throws an {@link IllegalArgumentException}. */
         public static MaxWait of(String text) {
             return new MaxWait(ThrottlePolicy.parseMaxWait(text));
         }
@@ -356,11 +350,7 @@ public record RateLimitProperties(
     /** The time of a lease. Spring would read a plain duration without a unit as milliseconds. */
     public record Lease(Duration duration) {
 
-        /**
-         * Reads a lease such as {@code 50ms}.
-         *
-         * @throws IllegalArgumentException if the text is not a duration with a unit, or out of range
-         */
+        /** Reads a lease such as {@code 50ms}, or throws an {@link IllegalArgumentException}. */
         public static Lease of(String text) {
             return new Lease(ThrottlePolicy.parseLease(text));
         }
@@ -399,45 +389,8 @@ public record RateLimitProperties(
         }
     }
 
-    /** Returns the names of the properties that a record binds. */
-    static List<String> namesOf(Class<?> properties) {
-        return Stream.of(properties.getDeclaredConstructors()[0].getParameters())
-                .map(RateLimitProperties::nameOf)
-                .toList();
-    }
-
-    private static String nameOf(Parameter parameter) {
-        Name name = parameter.getAnnotation(Name.class);
-        return name == null ? DataObjectPropertyName.toDashedForm(parameter.getName()) : name.value();
-    }
-
     /** Returns the path of a policy, such as {@code ratelimit.policies.api}. */
     public static String property(String policy) {
         return PREFIX + ".policies." + policy;
-    }
-
-    /** Locations of buckets. */
-    public enum BackendKind {
-        /** The memory of each instance. */
-        LOCAL,
-        /** Redis, shared by all instances. */
-        REDIS("Redis"),
-        /** A table of a database, shared by all instances. */
-        JDBC("the database");
-
-        private final @Nullable String place;
-
-        BackendKind() {
-            this.place = null;
-        }
-
-        BackendKind(String place) {
-            this.place = place;
-        }
-
-        /** Returns the name of the backend in the log and the health; null if the buckets are in memory. */
-        public @Nullable String place() {
-            return place;
-        }
     }
 }

@@ -53,7 +53,7 @@ final class UnknownName {
     }
 
     private static ResolvableType component(Class<?> type, String name) {
-        int index = RateLimitProperties.namesOf(type).indexOf(name);
+        int index = PolicyNames.namesOf(type).indexOf(name);
         return index < 0
                 ? ResolvableType.NONE
                 : ResolvableType.forType(type.getRecordComponents()[index].getGenericType());
@@ -74,7 +74,7 @@ final class UnknownName {
     List<String> actions() {
         List<String> actions = new ArrayList<>();
         ConfigurationPropertyName name = property.getName();
-        List<String> names = RateLimitProperties.namesOf(owner);
+        List<String> names = PolicyNames.namesOf(owner);
         String nearest = NearestName.of(element(name, index), names);
         if (nearest != null && !PolicyNames.hasOtherPrefix(property)) {
             ConfigurationPropertyName meant = name.chop(index).append(nearest);

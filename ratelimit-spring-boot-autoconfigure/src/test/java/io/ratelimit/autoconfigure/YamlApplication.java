@@ -1,7 +1,6 @@
 package io.ratelimit.autoconfigure;
 
 import io.ratelimit.annotation.RateLimitAnnotationAutoConfiguration;
-import io.ratelimit.autoconfigure.redis.RateLimitRedisAutoConfiguration;
 import io.ratelimit.key.LimitResolver;
 import io.ratelimit.logging.RateLimitLoggingAutoConfiguration;
 import io.ratelimit.web.servlet.RateLimitWebServletAutoConfiguration;

@@ -15,6 +15,7 @@ import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.key.ip.IpAddress;
 import io.ratelimit.key.ip.IpNetwork;
+import io.ratelimit.policy.OverrideKeys;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -41,7 +42,7 @@ class OverrideTableTests {
     }
 
     private OverrideTableTests with(List<KeyPart> parts, Mode mode, String capacity, String... key) {
-        Match match = new KeyTexts(parts, true, PREFIX).parseOverride(List.of(key));
+        Match match = OverrideKeys.parse(parts, PREFIX, key);
         rules.add(new OverrideTable.Rule(match, capacity, BucketSpec.of(capacity + "/1h"), mode));
         return this;
     }

@@ -114,8 +114,7 @@ public class ConfigurationFailureTests {
 
         private static String names(Class<? extends Record> properties) {
             return String.join(
-                    ", ",
-                    RateLimitProperties.namesOf(properties).stream().sorted().toList());
+                    ", ", PolicyNames.namesOf(properties).stream().sorted().toList());
         }
 
         YamlApplication application(Path directory) {

@@ -85,7 +85,7 @@ class ConfigurationMetadataTests {
         assertThat(items("properties").keySet())
                 .filteredOn(name -> name.startsWith("ratelimit."))
                 .containsExactlyInAnyOrderElementsOf(Stream.concat(
-                                RateLimitProperties.namesOf(RateLimitProperties.class).stream()
+                                PolicyNames.namesOf(RateLimitProperties.class).stream()
                                         .filter(name -> !List.of("client-ip", "filter", "redis", "jdbc", "demand")
                                                 .contains(name)),
                                 Map.of(
@@ -96,7 +96,7 @@ class ConfigurationMetadataTests {
                                                 "demand.", Demand.class)
                                         .entrySet()
                                         .stream()
-                                        .flatMap(nested -> RateLimitProperties.namesOf(nested.getValue()).stream()
+                                        .flatMap(nested -> PolicyNames.namesOf(nested.getValue()).stream()
                                                 .map(nested.getKey()::concat)))
                         .map("ratelimit."::concat)
                         .toList());

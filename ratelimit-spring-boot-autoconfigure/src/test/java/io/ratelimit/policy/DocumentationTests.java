@@ -75,9 +75,9 @@ class DocumentationTests {
         String reference = Files.readString(REFERENCE);
 
         assertThat(rows(reference, "## The application", "## A policy"))
-                .isEqualTo(RateLimitProperties.namesOf(RateLimitProperties.class));
+                .isEqualTo(PolicyNames.namesOf(RateLimitProperties.class));
         assertThat(rows(reference, "## A policy", "## Details of a policy"))
-                .isEqualTo(RateLimitProperties.namesOf(Policy.class));
+                .isEqualTo(PolicyNames.namesOf(Policy.class));
     }
 
     @Test
@@ -85,10 +85,9 @@ class DocumentationTests {
         String examples =
                 String.join("\n", blocks(EXAMPLES).stream().map(Block::text).toList());
 
-        assertThat(RateLimitProperties.namesOf(Policy.class))
-                .allMatch(property -> Pattern.compile("\\b" + property + ": ?")
-                        .matcher(examples)
-                        .find());
+        assertThat(PolicyNames.namesOf(Policy.class)).allMatch(property -> Pattern.compile("\\b" + property + ": ?")
+                .matcher(examples)
+                .find());
     }
 
     @Test

@@ -10,7 +10,7 @@ import io.lettuce.core.codec.StringCodec;
 import io.lettuce.core.resource.ClientResources;
 import io.ratelimit.BucketStore;
 import io.ratelimit.TimeSource;
-import io.ratelimit.autoconfigure.redis.MeasuredClients;
+import io.ratelimit.autoconfigure.MeasuredClients;
 import io.ratelimit.redis.RedisStorage;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;

@@ -1,12 +1,10 @@
-package io.ratelimit.autoconfigure.redis;
+package io.ratelimit.autoconfigure;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.Backend;
 import io.ratelimit.BucketStore;
 import io.ratelimit.SystemTimeSource;
-import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
-import io.ratelimit.autoconfigure.RateLimitFailoverAutoConfiguration;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import io.ratelimit.redis.RedisStorage;
 import io.ratelimit.remote.Deadline;

@@ -1,8 +1,9 @@
-package io.ratelimit.key;
+package io.ratelimit.policy;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.OverrideTable.Match;
 import io.ratelimit.key.ip.ClientIp;
 import java.util.List;

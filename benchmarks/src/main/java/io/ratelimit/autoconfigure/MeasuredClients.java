@@ -1,4 +1,4 @@
-package io.ratelimit.autoconfigure.redis;
+package io.ratelimit.autoconfigure;
 
 import io.ratelimit.redis.RedisClientFactory;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;

@@ -1,18 +1,17 @@
-package io.ratelimit.autoconfigure.jdbc;
+package io.ratelimit.autoconfigure;
 
+import io.ratelimit.BackendException;
 import io.ratelimit.BucketStore;
 import io.ratelimit.TimeSource;
-import io.ratelimit.autoconfigure.OnBackendCondition;
-import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
-import io.ratelimit.autoconfigure.SharedBackend;
 import io.ratelimit.jdbc.JdbcStorage;
 import io.ratelimit.jdbc.JdbcStorage.CreateTable;
+import io.ratelimit.jdbc.JdbcStorage.MissingTableException;
+import io.ratelimit.policy.BackendProperties.BackendKind;
 import io.ratelimit.policy.BackendProperties.Jdbc;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import io.ratelimit.policy.RateLimitEnabledCondition;
 import io.ratelimit.policy.RateLimitProperties;
-import io.ratelimit.policy.RateLimitProperties.BackendKind;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import java.util.Map;
@@ -134,6 +133,28 @@ public final class RateLimitJdbcAutoConfiguration {
                         "ratelimit.backend");
             }
             return new JdbcStart(storage, database, policies.asksShared());
+        }
+    }
+
+    /** The start of the database, after tools such as Flyway have created the table. A missing table stops the start. */
+    static final class JdbcStart extends BackendStart {
+
+        JdbcStart(JdbcStorage storage, FailoverBucketStore store, boolean enabled) {
+            super(storage, store, enabled);
+        }
+
+        @Override
+        void failed(BackendException failure) {
+            if (failure instanceof MissingTableException missing) {
+                throw new RateLimitConfigurationException(
+                        "'backend: jdbc' is set, but " + missing.getMessage() + " in the database.",
+                        "Run the script '" + missing.script()
+                                + "' of ratelimit-jdbc, for example as a migration of Flyway, or set"
+                                + " 'ratelimit.jdbc.initialize-schema: always'. If the table has another name or schema, set"
+                                + " 'ratelimit.jdbc.table'.",
+                        "ratelimit.jdbc.table");
+            }
+            super.failed(failure);
         }
     }
 

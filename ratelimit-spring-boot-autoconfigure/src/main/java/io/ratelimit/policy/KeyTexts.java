@@ -1,6 +1,7 @@
-package io.ratelimit.key;
+package io.ratelimit.policy;
 
 import io.ratelimit.Keys;
+import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.OverrideTable.Match;
 import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.key.ip.IpNetwork;
@@ -12,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * The parser of keys that are written as text: those of overrides and those of the actuator's {@code key} parameters.
  * Converts each text to the form that the part has for requests. Immutable.
  */
-public final class KeyTexts {
+final class KeyTexts {
 
     private final List<KeyPart> parts;
     private final boolean ignoreCase;
@@ -22,7 +23,7 @@ public final class KeyTexts {
      * @param ignoreCase whether keys that differ only in case are equal
      * @param ipv6Prefix the number of leading bits that identify a client with an IPv6 address
      */
-    public KeyTexts(List<KeyPart> parts, boolean ignoreCase, int ipv6Prefix) {
+    KeyTexts(List<KeyPart> parts, boolean ignoreCase, int ipv6Prefix) {
         this.parts = List.copyOf(parts);
         this.ignoreCase = ignoreCase;
         this.ipv6Prefix = ipv6Prefix;
@@ -34,7 +35,7 @@ public final class KeyTexts {
      * @param texts one text for each part
      * @throws IllegalArgumentException if the number of texts is wrong, or a text never equals that of a request
      */
-    public Match parseOverride(List<String> texts) {
+    Match parseOverride(List<String> texts) {
         if (texts.size() != parts.size()) {
             throw new IllegalArgumentException(wrongOverrideSize(texts.size()));
         }
@@ -89,7 +90,7 @@ public final class KeyTexts {
      * @return the texts of the parts as requests have them
      * @throws IllegalArgumentException if the number of texts is wrong, or a text never equals that of a request
      */
-    public List<String> parse(List<String> texts, Collection<String> endpoints) {
+    List<String> parse(List<String> texts, Collection<String> endpoints) {
         checkSize(KeyPart.names(parts), texts.size());
         String[] parsed = new String[texts.size()];
         for (int i = 0; i < parsed.length; i++) {
@@ -113,7 +114,7 @@ public final class KeyTexts {
      *
      * @throws IllegalArgumentException if the numbers differ
      */
-    public static void checkSize(List<String> parts, int size) {
+    static void checkSize(List<String> parts, int size) {
         if (size != parts.size()) {
             throw new IllegalArgumentException(
                     parts.isEmpty()

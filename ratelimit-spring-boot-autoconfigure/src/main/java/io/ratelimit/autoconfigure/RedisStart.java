@@ -1,10 +1,9 @@
-package io.ratelimit.autoconfigure.redis;
+package io.ratelimit.autoconfigure;
 
 import io.ratelimit.BackendException;
 import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
-import io.ratelimit.autoconfigure.BackendStart;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.redis.RedisStorage;
 import io.ratelimit.remote.FailoverBucketStore;
@@ -34,7 +33,7 @@ final class RedisStart extends BackendStart {
     }
 
     @Override
-    protected void started(boolean connected) {
+    void started(boolean connected) {
         throttlers.getObject().all().stream()
                 .map(PolicyThrottler::policy)
                 .filter(policies::isShared)

@@ -1,4 +1,4 @@
-package io.ratelimit.autoconfigure.jdbc;
+package io.ratelimit.autoconfigure;
 
 import java.sql.Connection;
 import java.sql.SQLException;

@@ -1,19 +1,16 @@
-package io.ratelimit.autoconfigure.redis;
+package io.ratelimit.autoconfigure;
 
 import io.lettuce.core.RedisClient;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
-import io.ratelimit.autoconfigure.OnBackendCondition;
-import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
-import io.ratelimit.autoconfigure.SharedBackend;
+import io.ratelimit.policy.BackendProperties.BackendKind;
 import io.ratelimit.policy.BackendProperties.Redis;
 import io.ratelimit.policy.BackendProperties.Redis.Strategy;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import io.ratelimit.policy.RateLimitEnabledCondition;
 import io.ratelimit.policy.RateLimitProperties;
-import io.ratelimit.policy.RateLimitProperties.BackendKind;
 import io.ratelimit.redis.RedisStorage;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;

@@ -1,4 +1,4 @@
-package io.ratelimit.autoconfigure.redis;
+package io.ratelimit.autoconfigure;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
