@@ -20,6 +20,10 @@ import org.junit.jupiter.params.provider.CsvSource;
 class RedisProcessesTests {
 
     static Process start(Class<?> main, String... arguments) throws IOException {
+        return start(main, TestRedis.shared().port(), arguments);
+    }
+
+    static Process start(Class<?> main, int port, String... arguments) throws IOException {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-XX:TieredStopAtLevel=1",
@@ -27,7 +31,7 @@ class RedisProcessesTests {
                 System.getProperty("java.class.path"),
                 main.getName(),
                 TestRedis.shared().host(),
-                Integer.toString(TestRedis.shared().port())));
+                Integer.toString(port)));
         command.addAll(List.of(arguments));
         return new ProcessBuilder(command)
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
@@ -115,9 +119,13 @@ class RedisProcessesTests {
     }
 
     static void awaitReady(Process process) throws IOException {
+        awaitLine("ready", process);
+    }
+
+    static void awaitLine(String expected, Process process) throws IOException {
         BufferedReader reader = process.inputReader();
         String line = reader.readLine();
-        while (!"ready".equals(line)) { // the first lines may be of a log
+        while (!expected.equals(line)) { // the first lines may be of a log
             assertThat(line).as("before the end of the process").isNotNull();
             line = reader.readLine();
         }
