@@ -5,8 +5,8 @@ import io.ratelimit.Take.Marked;
 import io.ratelimit.Take.Receipt;
 import java.math.BigInteger;
 import java.time.Duration;
-import java.util.HashMap;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /** The lanes of one policy with {@linkplain Shares guaranteed shares}, beside the bucket that is their pool. Thread-safe. */
@@ -19,9 +19,12 @@ final class Lanes {
      * and what time has brought doesn't come back.
      *
      * The lock. The pool is a bucket like any other, and most calls take from it by one compare-and-set. Only a call that
-     * would leave too little takes the lock, under which lanes are read and written: pool first, then the lane. The call
-     * counts at the moment at which it takes from the pool. No other call sees the moment between, since a call without a
-     * lane looks only at the reserve. A return puts tokens into the pool first, for the same reason.
+     * its lane may serve takes the lock, under which lanes are written: pool first, then the lane. The call counts at the
+     * moment at which it takes from the pool. No other call sees the moment between, since a call without a lane looks only
+     * at the reserve. A return puts tokens into the pool first, for the same reason.
+     *
+     * A denial needs no lock. Without returns a lane only gets emptier, apart from time. So if it was short before a look
+     * at the pool, and no tokens were returned to it until after that look, it was short at that moment too.
      *
      * Places. A lane without missing tokens is like no lane, so it makes room for another key. The map is searched for such
      * lanes only when it has no room, and at most once a millisecond.
@@ -31,15 +34,15 @@ final class Lanes {
 
     private final PolicyBuckets buckets;
     private final TimeSource time;
-    private final Map<String, BucketState> lanes = new HashMap<>(); // guarded by this, and so are their states
-    private final Map<BucketSpec, TickScale> scales = new HashMap<>(); // guarded by this
-    private long searchedAt; // guarded by this
-    private boolean searched; // guarded by this
+    private final Map<String, BucketState> lanes = new ConcurrentHashMap<>(); // written under the lock
+    private final Map<BucketSpec, TickScale> scales = new ConcurrentHashMap<>();
+    private volatile long searchedAt; // written under the lock
 
     /** @param buckets contain the pool */
     Lanes(PolicyBuckets buckets, TimeSource time) {
         this.buckets = buckets;
         this.time = time;
+        this.searchedAt = time.nanoTime() - SEARCH_NANOS;
     }
 
     /** The receipt of a take from the pool that a lane paid too. */
@@ -50,16 +53,40 @@ final class Lanes {
         BucketState pool = buckets.bucket(charge, firstNanos);
         long returned = pool.returned();
         long taken = pool.take(charge.cost(), share.leave(), firstNanos, 0);
-        return taken < 0
-                ? takeLocked(charge, share, pool)
-                : new Answer(
-                        charge,
-                        pool,
-                        share.leave(),
-                        taken,
-                        firstNanos,
-                        0,
-                        receipt(pool, charge, taken, firstNanos, returned));
+        if (taken >= 0) {
+            Receipt receipt = receipt(pool, charge, taken, firstNanos, returned);
+            return new Answer(charge, pool, share.leave(), taken, firstNanos, 0, receipt);
+        }
+        Answer denial = denial(charge, share, pool);
+        return denial == null ? takeLocked(charge, share, pool) : denial;
+    }
+
+    /** Returns a denial if the pool and the lane were short at one moment; null if that takes the lock to know. */
+    private @Nullable Answer denial(Charge charge, Share share, BucketState pool) {
+        long cost = charge.cost();
+        BucketSpec spec = share.guaranteed();
+        BucketState lane = spec == null ? null : lanes.get(buckets.storedKey(share.key()));
+        long returned = lane == null ? 0 : lane.returned();
+        long laneBefore = lane == null ? 0 : lane.fullAt();
+        long before = pool.fullAt();
+        long nanos = time.nanoTime();
+        long step = pool.scale().stepAt(nanos);
+        if (spec != null
+                && (lane == null
+                        ? mayHaveRoom(share.lanes(), step)
+                        : !lane.scale().spec().equals(spec))) {
+            return null;
+        }
+        long taken = peek(pool, cost, share.leave(), nanos);
+        boolean isShort = taken == Take.NEVER_FITS
+                || taken < 0 && taken != BucketState.CLOSED && pool.wasShort(before, cost + share.leave(), nanos, 0);
+        if (!isShort || pool != buckets.bucket(charge, nanos)) {
+            return null;
+        }
+        long own = lane == null ? Take.NEVER_FITS : lane.peek(cost, step, 0);
+        boolean isLaneShort = own == Take.NEVER_FITS
+                || lane != null && own < 0 && lane.wasShort(laneBefore, cost, step, 0) && lane.returned() == returned;
+        return isLaneShort ? denied(charge, pool, share.leave(), taken, lane, own, nanos) : null;
     }
 
     /** Takes at a moment after {@code pool.fullAt()} was read: a denial stands only if the pool denied at that state too. */
@@ -127,7 +154,12 @@ final class Lanes {
     }
 
     /** Returns the answer that {@link #take} would give, and takes nothing. */
-    synchronized Answer peek(Charge charge, Share share, long nanos) {
+    Answer peek(Charge charge, Share share, long nanos) {
+        Answer denial = denial(charge, share, buckets.peek(charge, nanos));
+        return denial == null ? peekLocked(charge, share, nanos) : denial;
+    }
+
+    private synchronized Answer peekLocked(Charge charge, Share share, long nanos) {
         while (true) {
             BucketState pool = buckets.peek(charge, nanos);
             long common = peek(pool, charge.cost(), share.leave(), nanos);
@@ -169,16 +201,21 @@ final class Lanes {
     }
 
     private TickScale scale(BucketSpec spec, long nanos) {
-        return scales.computeIfAbsent(spec, same -> TickScale.of(same, nanos));
+        TickScale known = scales.get(spec);
+        return known == null ? scales.computeIfAbsent(spec, same -> TickScale.of(same, nanos)) : known;
     }
 
     private boolean hasRoom(int maxLanes, long nanos) {
-        if (lanes.size() >= maxLanes && (!searched || nanos - searchedAt >= SEARCH_NANOS)) {
-            searched = true;
+        if (lanes.size() >= maxLanes && mayHaveRoom(maxLanes, nanos)) {
             searchedAt = nanos;
             lanes.values().removeIf(lane -> lane.missing(nanos) == 0);
         }
         return lanes.size() < maxLanes;
+    }
+
+    /** Returns whether there is room, or the search for it is due. */
+    private boolean mayHaveRoom(int maxLanes, long nanos) {
+        return lanes.size() < maxLanes || nanos - searchedAt >= SEARCH_NANOS;
     }
 
     /** Returns tokens to the pool, and to the lane of the receipt no more than the pool got. */
@@ -212,7 +249,7 @@ final class Lanes {
     }
 
     /** Returns the lane of a share as it is now; a full one if it doesn't exist. */
-    synchronized BucketSnapshot snapshot(Share share, BucketSpec spec, long nanos) {
+    BucketSnapshot snapshot(Share share, BucketSpec spec, long nanos) {
         BucketState lane = lanes.get(buckets.storedKey(share.key()));
         return lane == null
                 ? BucketSnapshot.of(scale(spec, nanos), 0, nanos)
@@ -224,7 +261,7 @@ final class Lanes {
         lanes.clear();
     }
 
-    synchronized int size() {
+    int size() {
         return lanes.size();
     }
 }

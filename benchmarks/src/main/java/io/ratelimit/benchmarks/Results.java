@@ -31,6 +31,7 @@ import java.util.stream.Stream;
  * @param settle decisions, by whether they are settled
  * @param plans decisions, by the limits of the customers
  * @param shared decisions about one limit, by the share that serves them
+ * @param sharedDenied denials by one limit, by the number of threads
  * @param memory bytes a key, by {@link KeyedLimiter}
  * @param http microseconds of CPU a request and requests a second, by variant
  * @param shaping bytes a second, and percent off the rate, by what was measured
@@ -53,6 +54,7 @@ record Results(
         List<Measurement> settle,
         List<Measurement> plans,
         List<Measurement> shared,
+        Map<Integer, List<Measurement>> sharedDenied,
         Samples memory,
         Samples http,
         Samples shaping,
@@ -72,7 +74,7 @@ record Results(
         return new Results(
                 Measurement.read(directory.resolve("bucket-one-thread.json")),
                 Measurement.read(directory.resolve("bucket-two-threads.json")),
-                readStriped(directory),
+                readByThreads(directory, "striped"),
                 Measurement.read(directory.resolve("keys.json")),
                 Measurement.read(directory.resolve("keys-touched.json")),
                 Measurement.read(directory.resolve("filter.json")),
@@ -83,6 +85,7 @@ record Results(
                 Measurement.read(directory.resolve("settle.json")),
                 Measurement.read(directory.resolve("plans.json")),
                 Measurement.read(directory.resolve("shares.json")),
+                readByThreads(directory, "shares-denied"),
                 Samples.read(directory.resolve("memory.tsv")),
                 Samples.read(directory.resolve("http.tsv")),
                 Samples.read(directory.resolve("shaping.tsv")),
@@ -92,11 +95,11 @@ record Results(
                 new DatabaseResults(Samples.read(directory.resolve("database.tsv"))));
     }
 
-    private static Map<Integer, List<Measurement>> readStriped(Path directory) {
-        Map<Integer, List<Measurement>> striped = new TreeMap<>();
-        THREADS.forEach(
-                count -> striped.put(count, Measurement.read(directory.resolve("striped-" + count + "-threads.json"))));
-        return striped;
+    private static Map<Integer, List<Measurement>> readByThreads(Path directory, String group) {
+        Map<Integer, List<Measurement>> measurements = new TreeMap<>();
+        THREADS.forEach(count -> measurements.put(
+                count, Measurement.read(directory.resolve(group + "-" + count + "-threads.json"))));
+        return measurements;
     }
 
     private static List<Measurement> readGrowth(Path directory) {
@@ -126,6 +129,7 @@ record Results(
         beyond(text, "The settlement of a decision", settle, one -> Measurement.of(settle, "decided"));
         beyond(text, "A customer's own limit", plans, this::plainPlan);
         beyond(text, "One limit with guaranteed shares", shared, this::oneBucket);
+        sharedDenied(text);
         memory(text);
         http(text);
         shaping(text);
@@ -296,6 +300,21 @@ record Results(
     private Measurement oneBucket(Measurement one) {
         SharesBenchmark.Way way = SharesBenchmark.Way.valueOf(one.parameters().get(0));
         return Measurement.of(shared, "decide", way.plain());
+    }
+
+    private void sharedDenied(Markdown text) {
+        if (sharedDenied.values().stream().allMatch(List::isEmpty)) {
+            return;
+        }
+        text.table("Denials of one limit, several threads", "limit", "threads", "ns", "±", "to one bucket", "bytes");
+        sharedDenied.forEach((count, measurements) -> measurements.forEach(one -> text.row(
+                one.parameters().get(0).equals(SharesBenchmark.Way.DENIED.name()) ? "guaranteed shares" : "one bucket",
+                count.toString(),
+                number(one.nanos(), 1),
+                number(one.error(), 1),
+                ratio(one.ratioTo(
+                        Measurement.of(measurements, one.name(), SharesBenchmark.Way.ONE_BUCKET_DENIED))),
+                number(one.bytes(), 0))));
     }
 
     private static Measurement none(List<Measurement> decisions, Measurement decision) {
