@@ -341,9 +341,6 @@ public final class FailoverBucketStore implements BucketStore {
             leases.forget(charge);
         }
         boolean done = calls.run(() -> store.reset(charge));
-        if (charge.share() != null) {
-            denials.forgetShares(charge.policy());
-        }
         denials.forget(charge);
         if (!done) {
             throw new BackendException(calls.name() + " is unavailable, and the bucket may still exist");

@@ -9,7 +9,6 @@ import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.Share;
-import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -127,8 +126,14 @@ final class RememberedDenials {
                         && entries.getIfPresent(name(charge)) instanceof Denial denial
                         && denial.covers(charge)
                         && !denial.isExpired(now)
+                        && (charge.share() == null || !isGivenBackSince(charge, denial.calledAt))
                 ? denial
                 : null;
+    }
+
+    /** Returns whether tokens came back to any share since a moment, or the bucket was reset. */
+    private boolean isGivenBackSince(Charge charge, long nanos) {
+        return entries.getIfPresent(BucketName.of(charge)) instanceof GivenBack back && back.nanos - nanos >= 0;
     }
 
     /** Remembers the denials of a call that began after the given moment. */
@@ -157,13 +162,8 @@ final class RememberedDenials {
                 : latest;
     }
 
-    /** Forgets the denials of all shares of a policy, as its bucket is full. */
-    void forgetShares(ThrottlePolicy policy) {
-        entries.asMap().keySet().removeIf(bucket -> bucket.policy().equals(policy.name()));
-    }
-
-    /** Forgets the denials of a bucket, as tokens came back to it. */
+    /** Forgets the denials of a bucket, as tokens came back to it: those of all its shares. */
     void forget(Charge charge) {
-        entries.put(name(charge), new GivenBack(time.nanoTime()));
+        entries.put(BucketName.of(charge), new GivenBack(time.nanoTime()));
     }
 }

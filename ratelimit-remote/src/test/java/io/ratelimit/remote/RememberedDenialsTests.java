@@ -76,6 +76,36 @@ class RememberedDenialsTests {
     }
 
     @Test
+    void aFloodOfOneShareReachesRedisAboutOnceASecondAndDeniesNoOther() {
+        Shares shares = Shares.forKeys(BucketSpec.of("1/1h").withCapacity(9), 2, List.of("user"));
+        Charge all = Charge.of(ThrottlePolicy.of("api", BucketSpec.of("19/1h")).withShares(shares), "", 1);
+        assertThat(store.take(List.of(all)).allowed()).isTrue();
+        while (store.take(List.of(all.guaranteedTo("bob"))).allowed()) {}
+        redis.calls();
+        int allowed = 0;
+        for (int i = 0; i < 9_000; i++) {
+            assertThat(store.take(List.of(all.guaranteedTo("bob"))).allowed()).isFalse();
+            if (i % 1_000 == 500) {
+                allowed += store.take(List.of(all.guaranteedTo("carol"))).allowed() ? 1 : 0;
+            }
+            time.advance(Duration.ofMillis(1));
+        }
+        assertThat(allowed).isEqualTo(9);
+        assertThat(redis.calls()).isBetween(8 + allowed, 10 + allowed);
+    }
+
+    @Test
+    void tokensThatComeBackToOneShareAreThereForAll() {
+        Shares shares = Shares.forKeys(BucketSpec.of("1/1h").withCapacity(1), 2, List.of("user"));
+        Charge all = Charge.of(ThrottlePolicy.of("api", BucketSpec.of("5/1h")).withShares(shares), "", 3);
+        Decision borrowed = store.take(List.of(all.guaranteedTo("bob")));
+        Charge carol = all.guaranteedTo("carol");
+        assertThat(store.take(List.of(carol)).allowed()).isFalse();
+        store.giveBack(borrowed.taken());
+        assertThat(store.take(List.of(carol)).allowed()).isTrue();
+    }
+
+    @Test
     void aRememberedDenialHasTheNumbersOfRedis() {
         drained(POLICY);
         for (int i = 0; i < 80; i++) {
