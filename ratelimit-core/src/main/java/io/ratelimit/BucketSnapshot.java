@@ -15,11 +15,16 @@ import java.time.Duration;
 public record BucketSnapshot(long capacity, Rate rate, long available, Duration nextTokenAfter, Duration resetAfter) {
 
     static BucketSnapshot of(TickScale scale, long missing, long nanos) {
+        return of(scale, missing, 0, nanos);
+    }
+
+    /** @param leave the tokens in the bucket that don't count as available */
+    static BucketSnapshot of(TickScale scale, long missing, long leave, long nanos) {
         return new BucketSnapshot(
                 scale.spec().capacity(),
                 scale.rate(),
-                scale.tokensLeft(missing),
-                Duration.ofNanos(scale.nanosUntilNextToken(missing, nanos)),
+                Math.max(scale.tokensLeft(missing) - leave, 0),
+                Duration.ofNanos(scale.nanosUntilNextToken(missing, leave, nanos)),
                 Duration.ofNanos(scale.nanosUntil(missing, nanos)));
     }
 }

@@ -113,7 +113,8 @@ public interface BucketStore {
     }
 
     /**
-     * Returns the bucket of a charge as it is now; a full one if the key has no bucket.
+     * Returns the bucket of a charge as it is now; a full one if the key has no bucket. It is the charge's guaranteed share
+     * if it has one, and otherwise the bucket without the tokens that the charge has to leave.
      *
      * @throws BackendException if a remote bucket can't be read
      */

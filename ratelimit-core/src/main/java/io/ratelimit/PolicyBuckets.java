@@ -232,7 +232,8 @@ final class PolicyBuckets {
             Thread.onSpinWait();
             missing = missing(charge, scale, nanos);
         }
-        return BucketSnapshot.of(scale, missing, nanos);
+        Share share = charge.share();
+        return BucketSnapshot.of(scale, missing, share == null ? 0 : share.leave(), nanos);
     }
 
     private long missing(Charge charge, TickScale scale, long nanos) {

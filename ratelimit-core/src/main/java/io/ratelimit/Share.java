@@ -12,6 +12,11 @@ import org.jspecify.annotations.Nullable;
  */
 public record Share(String key, @Nullable BucketSpec guaranteed, long leave, int lanes) {
 
+    /** Returns what a call without a lane may use. */
+    Share withoutLane() {
+        return new Share("", null, leave, lanes);
+    }
+
     /** Leaves out the key, which may come from a client and must not get into a log. */
     @Override
     public String toString() {

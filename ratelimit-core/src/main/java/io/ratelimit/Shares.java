@@ -7,7 +7,10 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -102,6 +105,13 @@ public final class Shares {
     /** Returns the percentage of the capacity that calls of a name have to leave, by the names. */
     public Map<String, Integer> leave() {
         return leave;
+    }
+
+    /** Returns the names of the shares; empty if keys have shares. */
+    public Set<String> names() {
+        return Stream.of(guaranteed, leave)
+                .flatMap(shares -> shares.keySet().stream())
+                .collect(Collectors.toSet());
     }
 
     /** Returns the tokens that only guaranteed shares may take: the sum of their capacities. */

@@ -262,12 +262,22 @@ public final class Throttlers {
     }
 
     /**
-     * Returns the bucket of a charge as it is now.
+     * Returns the bucket of a charge as it is now. Tokens that the charge has to leave to guaranteed shares don't count as
+     * available. If the charge has a guaranteed share, it is the share, or what all share if that has more tokens.
      *
      * @throws BackendException if a remote bucket can't be read
      */
     public BucketSnapshot snapshot(Charge charge) {
-        return charge.spec().hasRate() ? store.snapshot(charge) : inFlight.snapshot(charge);
+        if (!charge.spec().hasRate()) {
+            return inFlight.snapshot(charge);
+        }
+        BucketSnapshot own = store.snapshot(charge);
+        Share share = charge.share();
+        if (share == null || share.guaranteed() == null) {
+            return own;
+        }
+        BucketSnapshot all = store.snapshot(charge.withShare(share.withoutLane()));
+        return all.available() > own.available() ? all : own;
     }
 
     /**

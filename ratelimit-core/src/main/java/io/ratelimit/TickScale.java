@@ -333,6 +333,13 @@ final class TickScale {
         return nanosUntil(missing <= 0 ? 0 : debt + (missing - debt - 1) % perToken + 1, nanos);
     }
 
+    /** Returns the time until there is one more whole token, if so many tokens don't count. */
+    long nanosUntilNextToken(long missing, long leave, long nanos) {
+        return leave <= tokensLeft(missing)
+                ? nanosUntilNextToken(missing, nanos)
+                : nanosUntil(missing - full + price(leave + 1), nanos);
+    }
+
     /**
      * Returns the most ticks that a spec's rate can bring in this time. Refill in batches may bring one more batch. The
      * periods of a calendar are longer than four fifths of their mean.

@@ -38,9 +38,7 @@ abstract sealed class Verdict permits Decision, Answer {
         this.remaining = Math.max(left, 0);
         this.retryNanos = Take.retryNanos(scale, taken, nanos);
         this.waitNanos = Take.waitNanos(scale, taken, nanos);
-        this.nextTokenNanos = left >= 0
-                ? scale.nanosUntilNextToken(missing, nanos)
-                : scale.nanosUntil(missing - scale.full() + scale.price(leave + 1), nanos);
+        this.nextTokenNanos = scale.nanosUntilNextToken(missing, leave, nanos);
         this.resetNanos = scale.nanosUntil(missing, nanos);
     }
 

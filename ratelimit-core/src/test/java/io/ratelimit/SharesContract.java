@@ -43,6 +43,25 @@ public abstract class SharesContract {
         assertThat(take(policy, null, 1).allowed()).isFalse();
     }
 
+    /** Returns the tokens of the pool, with those of the reserve. */
+    private long tokens(ThrottlePolicy policy) {
+        Charge charge = Charge.of(policy, "", 1).withShare(new Share("", null, 0, 1));
+        return store().snapshot(charge).available();
+    }
+
+    @Test
+    void whatIsGuaranteedIsNotAvailableToAll() {
+        ThrottlePolicy policy = tenants(4);
+        Charge charge = Charge.of(policy, "", 1);
+        assertThat(store().snapshot(charge).available()).isEqualTo(8);
+        assertThat(store().snapshot(charge).capacity()).isEqualTo(20);
+        drain(policy, 12);
+        assertThat(take(policy, "bob", 2).allowed()).isTrue();
+        assertThat(store().snapshot(charge).available()).isZero();
+        assertThat(store().snapshot(charge).nextTokenAfter()).isEqualTo(Duration.ofMillis(300));
+        assertThat(store().snapshot(charge).resetAfter()).isEqualTo(Duration.ofSeconds(1));
+    }
+
     @Test
     void allUseTheLimitButForTheReserve() {
         ThrottlePolicy policy = tenants(4);
@@ -208,7 +227,7 @@ public abstract class SharesContract {
         assertThat(denied.answers().get(0).allowed()).isTrue();
         assertThat(denied.answers().get(0).isGuaranteed()).isTrue();
         assertThat(store().snapshot(share).available()).isEqualTo(1);
-        assertThat(store().snapshot(Charge.of(policy, "", 1)).available()).isEqualTo(10);
+        assertThat(tokens(policy)).isEqualTo(10);
         Decision both = take(Charge.of(other, "", 1), share);
         assertThat(both.denials()).hasSize(2);
     }
@@ -219,7 +238,7 @@ public abstract class SharesContract {
         drain(policy, 12);
         Decision decision = take(policy, "bob", 3);
         store().giveBack(decision.taken());
-        assertThat(store().snapshot(Charge.of(policy, "", 1)).available()).isEqualTo(12);
+        assertThat(tokens(policy)).isEqualTo(12);
         assertThat(take(policy, "bob", 3).answers().get(0).isGuaranteed()).isTrue();
     }
 
@@ -231,7 +250,7 @@ public abstract class SharesContract {
         advance(Duration.ofMillis(900)); // time pays for the eight tokens before, and for one of the three
         store().giveBack(decision.taken());
         Charge bob = Charge.of(policy, "", 1).guaranteedTo("bob");
-        assertThat(store().snapshot(Charge.of(policy, "", 1)).available()).isEqualTo(20);
+        assertThat(tokens(policy)).isEqualTo(20);
         assertThat(store().snapshot(bob).available()).isEqualTo(2);
         assertThat(store().snapshot(bob).nextTokenAfter()).isEqualTo(Duration.ofMillis(100));
     }
@@ -243,7 +262,7 @@ public abstract class SharesContract {
         Answer taken = take(policy, "bob", 3).answers().get(0);
         store().settle(taken, 1);
         assertThat(store().snapshot(taken.charge()).available()).isEqualTo(2);
-        assertThat(store().snapshot(Charge.of(policy, "", 1)).available()).isEqualTo(11);
+        assertThat(tokens(policy)).isEqualTo(11);
     }
 
     @Test
@@ -253,7 +272,7 @@ public abstract class SharesContract {
         Answer taken = take(policy, "bob", 1).answers().get(0);
         store().settle(taken, 5);
         assertThat(store().snapshot(taken.charge()).available()).isZero();
-        assertThat(store().snapshot(Charge.of(policy, "", 1)).available()).isEqualTo(7);
+        assertThat(tokens(policy)).isEqualTo(7);
         advance(Duration.ofSeconds(1));
         assertThat(store().snapshot(taken.charge()).available()).isEqualTo(1);
     }

@@ -130,9 +130,20 @@ class SharesTests extends SharesContract {
         assertThat(api.guaranteedTo("Alice").tryAcquire(1)).isTrue();
         assertThat(api.guaranteedTo("alice").snapshot().available()).isEqualTo(1);
         assertThat(api.guaranteedTo("bob").snapshot().available()).isEqualTo(2);
-        assertThat(api.snapshot().available()).isEqualTo(9);
+        assertThat(api.snapshot().available()).isZero();
         assertThatIllegalArgumentException().isThrownBy(() -> api.guaranteedTo("a", "b"));
         assertThatIllegalArgumentException().isThrownBy(() -> api.guaranteedTo(" "));
+    }
+
+    @Test
+    void aSnapshotOfAShareIsWhatItCanStillGet() {
+        GlobalThrottler api = Throttlers.local(List.of(policy("10/s", 20).withShares(tenants("1/s", 3, 4))), time)
+                .global("api");
+        assertThat(api.guaranteedTo("bob").snapshot().available()).isEqualTo(8);
+        assertThat(api.guaranteedTo("bob").snapshot().capacity()).isEqualTo(20);
+        assertThat(api.tryAcquire(6)).isTrue();
+        assertThat(api.guaranteedTo("bob").snapshot().available()).isEqualTo(3);
+        assertThat(api.guaranteedTo("bob").snapshot().capacity()).isEqualTo(3);
     }
 
     @Test

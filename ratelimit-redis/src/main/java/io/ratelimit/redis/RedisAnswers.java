@@ -112,7 +112,7 @@ final class RedisAnswers {
     }
 
     /** Returns the bucket as the charge may use it: without the tokens that it has to leave. */
-    private static BucketSnapshot seen(
+    static BucketSnapshot seen(
             Charge charge, RedisTickScale ticks, long missing, long now, @Nullable CalendarClock calendar) {
         BucketSnapshot bucket = snapshot(charge, ticks, missing, now, calendar);
         long leave = leave(charge);

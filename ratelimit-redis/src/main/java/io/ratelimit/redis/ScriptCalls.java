@@ -369,7 +369,7 @@ final class ScriptCalls {
         RedisTickScale ticks = ticks(charge);
         CalendarClock calendar = calendar(charge);
         long missing = reply.missing(0) < 0 ? reply.lacking(0) : reply.missing(0) - ticks.price(charge.cost());
-        return RedisAnswers.snapshot(charge, ticks, missing, now(reply, 0, calendar), calendar);
+        return RedisAnswers.seen(charge, ticks, missing, now(reply, 0, calendar), calendar);
     }
 
     /** Returns the time of a bucket. If it is that of a calendar, records the server's time. */

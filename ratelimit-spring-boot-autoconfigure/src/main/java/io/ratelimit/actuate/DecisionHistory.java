@@ -248,7 +248,7 @@ final class DecisionHistory implements ThrottleListener, AutoCloseable {
             if (kind != null) {
                 counts[kind.ordinal()].increment();
             }
-            if (answer.policy().isGlobal() && !answer.isGuaranteed()) {
+            if (answer.charge().isCommon() && !answer.isGuaranteed()) {
                 lastRemaining.setOpaque(answer.remaining());
             }
         }

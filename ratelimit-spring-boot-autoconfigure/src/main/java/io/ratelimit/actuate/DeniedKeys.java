@@ -1,11 +1,13 @@
 package io.ratelimit.actuate;
 
+import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.Keys;
 import io.ratelimit.PolicyListener;
 import io.ratelimit.PolicyThrottler;
+import io.ratelimit.Share;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.TimeSource;
@@ -21,7 +23,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 
 /**
- * A listener that counts the keys denied most in the last five to ten minutes, for each policy. Thread-safe.
+ * A listener that counts the keys denied most in the last five to ten minutes, for each policy. If keys or names have
+ * guaranteed shares, these are counted. Thread-safe.
  *
  * <p>A count is never above the real number. It is below by about a thousandth of the policy's denials in that time, at
  * most, so no flood of other keys hides a key with more denials than that. The memory per policy is that of 2,048 keys
@@ -65,6 +68,12 @@ final class DeniedKeys implements ThrottleListener {
 
     @Override
     public void decided(Decision decision) {}
+
+    /** Returns the key of a charge, or that of its guaranteed share. */
+    static String keyOf(Charge charge) {
+        Share share = charge.share();
+        return share == null ? charge.key() : share.key();
+    }
 
     /** Schedules the end of the period while there are counts to expire, so that a denial doesn't read the clock. */
     private void scheduleNextPeriod() {
@@ -165,7 +174,7 @@ final class DeniedKeys implements ThrottleListener {
         public void decided(Decision decision, Answer answer) {
             Outcome outcome = answer.outcome();
             if (outcome != Outcome.ALLOWED && outcome != Outcome.BACKEND_FAILED && outcome != Outcome.MISSING_KEY) {
-                count(answer.charge().key(), answer.policy().mode());
+                count(keyOf(answer.charge()), answer.policy().mode());
             }
         }
 

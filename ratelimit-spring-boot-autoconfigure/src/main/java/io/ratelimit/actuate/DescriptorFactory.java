@@ -134,6 +134,9 @@ record DescriptorFactory(
                 charge == null
                         ? null
                         : LimitDescriptor.of(charge.spec(), hasBucket ? throttlers.snapshot(charge) : null),
+                charge == null || charge.share() == null
+                        ? null
+                        : Objects.toString(charge.share().guaranteed(), null),
                 charge == null || charge.policy() != policy ? null : limitBy(policies.properties(policy.name())),
                 charge == null || charge.spec().inFlight() == 0 ? null : throttlers.inFlight(charge),
                 List.copyOf(new TreeSet<>(policy.tiers().keySet())),
@@ -161,7 +164,8 @@ record DescriptorFactory(
     }
 
     private @Nullable KeyDescriptor key(ThrottlePolicy policy, Charge charge, boolean showKeys) {
-        return charge.key().isEmpty() ? null : KeyDescriptor.of(policy, charge.key(), showKeys);
+        String key = DeniedKeys.keyOf(charge);
+        return key.isEmpty() ? null : KeyDescriptor.of(policy, key, showKeys);
     }
 
     private ScopeDescriptor scope(ThrottlePolicy policy) {

@@ -140,7 +140,7 @@ final class Descriptors {
      *
      * @param rate null for a limit of the calls in flight alone, as are the other components of the bucket
      * @param zone the time zone of the calendar; null for another refill
-     * @param available the whole tokens in the bucket at present; null for several buckets or an unavailable backend
+     * @param available the whole tokens that the bucket has at present, without those of guaranteed shares; null for several buckets or an unavailable backend
      * @param fullInMs the milliseconds until the bucket is full, rounded up; null if {@code available} is
      * @param inFlight the calls of a key that may be in flight; null for any number
      * @param changed the difference from the configuration; null if there is none
@@ -233,8 +233,10 @@ final class Descriptors {
      *
      * @param mode the mode for the key of the bucket: enforce, shadow or off
      * @param overridden whether an override applies to the key
-     * @param key null for a global policy, or if the policy is off for the key
+     * @param key null for a global policy without a guaranteed share, or if the policy is off for the key
      * @param limit the limit with the state of the bucket; null if the policy is off for the key
+     * @param guaranteed the guaranteed share in words; null if there is none. The limit is then the one that has more tokens:
+     *     what all share, or this share
      * @param limitBy the source of requests' own limits, which may differ from {@code limit}; null if there is none
      * @param inFlight the number of calls of the key that run; null if the limit doesn't count them
      * @param tiers the tiers of the policy, each of which has another bucket for the key
@@ -246,6 +248,7 @@ final class Descriptors {
             boolean overridden,
             @Nullable KeyDescriptor key,
             @Nullable LimitDescriptor limit,
+            @Nullable String guaranteed,
             @Nullable String limitBy,
             @Nullable Integer inFlight,
             List<String> tiers,

@@ -2,6 +2,7 @@ package io.ratelimit.actuate;
 
 import io.ratelimit.Charge;
 import io.ratelimit.PolicyThrottler;
+import io.ratelimit.Shares;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
@@ -96,10 +97,10 @@ public class RateLimitsEndpoint {
     }
 
     /**
-     * Returns a policy, or one of its buckets if a key or a tier is given.
+     * Returns a policy, or one of its buckets or shares if a key or a tier is given.
      *
      * @param key the text of each key part, one or a list; not declared as strings, which Spring would split at commas
-     * @param tier the tier of the bucket
+     * @param tier the tier of the bucket, or the name of the share
      */
     @ReadOperation
     Object policy(SecurityContext security, @Selector String policy, @Nullable Object key, @Nullable String tier) {
@@ -213,6 +214,11 @@ public class RateLimitsEndpoint {
     ResetDescriptor reset(
             SecurityContext security, @Selector String policy, @Nullable Object key, @Nullable String tier) {
         ThrottlePolicy found = throttler(policy).policy();
+        if (found.shares() != null && (key != null || tier != null)) {
+            throw new IllegalArgumentException(
+                    "a guaranteed share can't be reset alone, since its tokens are those of the policy's bucket:"
+                            + " without 'key' and 'tier', the bucket and all shares are reset");
+        }
         Charge charge = find(found, key, tier);
         if (charge == null || charge.policy().mode() == Mode.OFF) {
             throw new IllegalArgumentException("the policy is off for this key, so the key has no bucket");
@@ -267,7 +273,10 @@ public class RateLimitsEndpoint {
     }
 
     private @Nullable Charge find(ThrottlePolicy policy, @Nullable Object key, @Nullable String tier) {
-        checkTier(policy, tier);
+        Shares shares = policy.shares();
+        if (shares == null || tier == null || !shares.names().contains(tier)) {
+            checkTier(policy, tier);
+        }
         List<String> texts = key == null
                 ? List.of()
                 : key instanceof Collection<?> several

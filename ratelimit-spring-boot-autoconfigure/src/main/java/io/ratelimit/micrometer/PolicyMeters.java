@@ -120,7 +120,7 @@ final class PolicyMeters implements PolicyListener {
 
     /** Stores the remaining tokens of a bucket in a remote backend, so that a gauge needs no call of it. */
     private void rememberRemaining(Answer answer) {
-        if (remote != null && !answer.fallback() && answer.charge().key().isEmpty() && !answer.isGuaranteed()) {
+        if (remote != null && !answer.fallback() && answer.charge().isCommon() && !answer.isGuaranteed()) {
             lastRemaining = answer.remaining();
         }
     }

@@ -4,6 +4,7 @@ import io.ratelimit.Backend;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.PolicyThrottler;
+import io.ratelimit.Shares;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
@@ -183,8 +184,8 @@ public final class ConfiguredPolicies {
     }
 
     /**
-     * Returns the texts of a key's parts as requests of a policy have them. Texts of a policy that the configuration doesn't
-     * contain are unchanged.
+     * Returns the texts of a key's parts as requests of a policy have them. If keys have guaranteed shares, it is the key of
+     * a share. Texts of a policy that the configuration doesn't contain are unchanged.
      *
      * @param endpoints the names of the application's endpoints; read only for a key with an endpoint
      * @throws IllegalArgumentException if the number of texts is wrong, or a text never equals that of a request; the
@@ -193,11 +194,14 @@ public final class ConfiguredPolicies {
     public List<String> parseKey(ThrottlePolicy policy, List<String> texts, Collection<String> endpoints) {
         Policy configured = properties(policy.name());
         if (configured == null) {
-            KeyTexts.checkSize(policy.key(), texts.size());
+            Shares shares = policy.shares();
+            KeyTexts.checkSize(shares == null ? policy.key() : shares.key(), texts.size());
             return texts;
         }
         int ipv6Prefix = properties.clientIp().ipv6Prefix();
-        return new KeyTexts(configured.key(), configured.ignoreCase(), ipv6Prefix).parse(texts, endpoints);
+        GuaranteedShare share = configured.guaranteed();
+        List<KeyPart> parts = share == null ? configured.key() : share.key();
+        return new KeyTexts(parts, configured.ignoreCase(), ipv6Prefix).parse(texts, endpoints);
     }
 
     /**

@@ -2,16 +2,23 @@ package io.ratelimit.web.servlet;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.InstanceOfAssertFactories.MAP;
+import static org.awaitility.Awaitility.await;
 
+import com.jayway.jsonpath.JsonPath;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimited;
 import io.ratelimit.web.servlet.RawHttp.Response;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.springframework.http.HttpStatus;
 import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.ResponseStatus;
 import org.springframework.web.bind.annotation.RestController;
 
@@ -19,14 +26,28 @@ import org.springframework.web.bind.annotation.RestController;
 abstract class SharesHttpContract {
 
     static final String YAML = """
+            management:
+              endpoints.web.exposure.include: ratelimits
+              endpoint.ratelimits: { access: unrestricted, show-values: always }
             ratelimit:
               policies:
+                crowd:
+                  rate: 10/1d
+                  capacity: 20
+                  in-flight: 1
+                  guaranteed: { key: path-variable:tenant, rate: 2/1d, capacity: 3, for: 4 }
+                  paths: /crowd/**
                 api:
                   rate: 10/1d
                   capacity: 20
                   guaranteed: { key: path-variable:tenant, rate: 2/1d, capacity: 3, for: 4 }
                   paths: /api/**
                   refund-on: 404
+                watched:
+                  rate: 4/1d
+                  guaranteed: { key: path-variable:tenant, rate: 1/1d, for: 2 }
+                  mode: shadow
+                  paths: /watched/**
                 shop:
                   rate: 10/1d
                   capacity: 20
@@ -91,6 +112,24 @@ abstract class SharesHttpContract {
     }
 
     @Test
+    void anotherSpellingOfATenantHasTheSameShare() {
+        assertThat(allowed("/api/zoë")).isEqualTo(11);
+        for (String spelling : List.of("/api/ZOË", "/api/zo%C3%AB", "/api/%7Ao%C3%AB", "/api/zoë;v=1")) {
+            assertThat(get(spelling).status()).as(spelling).isEqualTo(429);
+        }
+    }
+
+    @Test
+    void aPolicyInShadowModeRejectsNoTenant() {
+        for (int i = 0; i < 8; i++) {
+            assertThat(get("/watched/alice").status()).isEqualTo(200);
+        }
+        assertThat(this.<Map<String, Object>>actuator("/watched", "$.deniedMost[0]"))
+                .containsEntry("denied", 5)
+                .containsEntry("shadow", true);
+    }
+
+    @Test
     void aRefundFillsTheShare() {
         assertThat(allowed("/api/alice")).isEqualTo(11);
         assertThat(get("/api/bob/missing").status()).isEqualTo(404);
@@ -123,14 +162,116 @@ abstract class SharesHttpContract {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> server().bean(Throttlers.class).get("api").reconfigure(BucketSpec.of("7/1d")))
                 .withMessageContaining("raise the rate to 8/1d");
+        assertRejected("{\"rate\": \"7/1d\"}", "raise the rate to 8/1d");
+        assertRejected("{\"capacity\": 11}", "raise the capacity to 12");
+        assertRejected("{\"tier\": \"alice\", \"rate\": \"9/1d\"}", "'api' has no tiers");
+    }
+
+    void assertRejected(String change, String detail) {
+        Response rejected = server().http()
+                .send("POST /actuator/ratelimits/api HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                        + "Content-Length: " + change.length() + "\r\n\r\n" + change);
+        assertThat(rejected.status()).as(rejected.body()).isBetween(400, 404);
+        assertThat(rejected.body()).contains(detail);
+    }
+
+    private <T> T actuator(String path, String found) {
+        Response response = get("/actuator/ratelimits" + path);
+        assertThat(response.status()).as(response.body()).isEqualTo(200);
+        return JsonPath.read(response.body(), found);
+    }
+
+    @Test
+    void theActuatorShowsWhatATenantCanStillGet() {
+        assertThat(this.<Integer>actuator("/api", "$.limit.available")).isEqualTo(8);
+        Map<String, Object> full = actuator("/api?key=alice", "$");
+        assertThat(full).containsEntry("guaranteed", "2/1d, capacity 3");
+        assertThat(full).extractingByKey("limit").asInstanceOf(MAP).containsEntry("available", 8);
+        assertThat(full).extractingByKey("key").asInstanceOf(MAP).containsEntry("parts", List.of("alice"));
+
+        assertThat(allowed("/api/alice")).isEqualTo(11);
+
+        assertThat(this.<Integer>actuator("/api", "$.limit.available")).isZero();
+        assertThat(this.<Integer>actuator("/api?key=ALICE", "$.limit.available"))
+                .isZero();
+        assertThat(this.<Map<String, Object>>actuator("/api?key=bob", "$.limit"))
+                .containsEntry("available", 3)
+                .containsEntry("capacity", 3)
+                .containsEntry("rate", "2/1d");
+        assertThat(get("/actuator/ratelimits/api?key=a&key=b").status()).isEqualTo(400);
+    }
+
+    @Test
+    void theActuatorShowsSharesWithNames() {
+        assertThat(this.<Integer>actuator("/shop?tier=batch", "$.limit.available"))
+                .isEqualTo(10);
+        assertThat(allowed("/shop")).isEqualTo(14);
+        assertThat(this.<Integer>actuator("/shop?tier=batch", "$.limit.available"))
+                .isZero();
+        assertThat(this.<Integer>actuator("/shop?tier=checkout", "$.limit.available"))
+                .isEqualTo(6);
+        assertThat(this.<String>actuator("/shop?tier=checkout", "$.guaranteed")).isEqualTo("5/1d, capacity 6");
+        assertThat(get("/actuator/ratelimits/shop?tier=other").status()).isEqualTo(404);
+        assertThat(get("/actuator/ratelimits/shop?key=x").status()).isEqualTo(400);
+    }
+
+    @Test
+    void theKeysDeniedMostAreTenants() {
+        assertThat(allowed("/api/mallory")).isEqualTo(11);
+        for (int i = 0; i < 30; i++) {
+            get("/api/mallory");
+        }
+        assertThat(this.<List<String>>actuator("/api", "$.deniedMost[0].key.parts"))
+                .containsExactly("mallory");
+    }
+
+    @Test
+    void allSharesAreResetTogether() {
+        assertThat(allowed("/api/alice")).isEqualTo(11);
+        Response one = server().http().request("DELETE", "/actuator/ratelimits/api?key=alice");
+        assertThat(one.status()).isEqualTo(400);
+        assertThat(one.body()).contains("a guaranteed share can't be reset alone");
+        assertThat(server().http().request("DELETE", "/actuator/ratelimits/api").status())
+                .isEqualTo(200);
+        assertThat(allowed("/api/alice")).isEqualTo(11);
+    }
+
+    @Test
+    void aRequestTakesASlotAndTokensOrNothing() {
+        try (RawHttp.Connection running = server().http().open().write(RawHttp.text("GET", "/crowd/alice?wait=true"))) {
+            await().until(() -> this.<Integer>actuator("/crowd", "$.inFlight") == 1);
+            for (int i = 0; i < 3; i++) {
+                assertThat(get("/crowd/bob").status()).isEqualTo(429);
+            }
+            assertThat(this.<Integer>actuator("/crowd", "$.limit.available")).isEqualTo(7);
+            Api.GO_ON.release();
+            assertThat(running.read().status()).isEqualTo(200);
+        }
+        await().until(() -> this.<Integer>actuator("/crowd", "$.inFlight") == 0);
+        assertThat(allowed("/crowd/alice")).isEqualTo(10);
+        for (int i = 0; i < 3; i++) {
+            assertThat(get("/crowd/alice").status()).isEqualTo(429);
+        }
+        assertThat(this.<Integer>actuator("/crowd", "$.inFlight")).isZero();
+        assertThat(allowed("/crowd/bob")).isEqualTo(3);
     }
 
     @RestController
     static class Api {
 
+        static final Semaphore GO_ON = new Semaphore(0);
+
         private final AtomicInteger calls = new AtomicInteger();
 
-        @GetMapping("/api/{tenant}")
+        @GetMapping("/crowd/{tenant}")
+        int crowd(@RequestParam(defaultValue = "false") boolean wait) throws InterruptedException {
+            if (wait) {
+                GO_ON.acquire();
+            }
+            return calls.incrementAndGet();
+        }
+
+        @GetMapping({"/api/{tenant}", "/watched/{tenant}"})
         int api() {
             return calls.incrementAndGet();
         }

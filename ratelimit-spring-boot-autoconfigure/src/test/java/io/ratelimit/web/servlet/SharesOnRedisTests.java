@@ -4,6 +4,7 @@ import io.ratelimit.redis.TestRedis;
 import java.io.IOException;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import redis.embedded.RedisServer;
 
@@ -25,6 +26,11 @@ class SharesOnRedisTests extends SharesHttpContract {
     @AfterAll
     static void stop() throws IOException {
         redis.stop();
+    }
+
+    @Test
+    void aChangeForAllInstancesBelowTheSharesIsRejected() {
+        assertRejected("{\"for\": \"all\", \"rate\": \"7/1d\"}", "raise the rate to 8/1d");
     }
 
     @Override
