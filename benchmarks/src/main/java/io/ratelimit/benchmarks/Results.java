@@ -97,8 +97,8 @@ record Results(
 
     private static Map<Integer, List<Measurement>> readByThreads(Path directory, String group) {
         Map<Integer, List<Measurement>> measurements = new TreeMap<>();
-        THREADS.forEach(count -> measurements.put(
-                count, Measurement.read(directory.resolve(group + "-" + count + "-threads.json"))));
+        THREADS.forEach(count ->
+                measurements.put(count, Measurement.read(directory.resolve(group + "-" + count + "-threads.json"))));
         return measurements;
     }
 
@@ -312,8 +312,7 @@ record Results(
                 count.toString(),
                 number(one.nanos(), 1),
                 number(one.error(), 1),
-                ratio(one.ratioTo(
-                        Measurement.of(measurements, one.name(), SharesBenchmark.Way.ONE_BUCKET_DENIED))),
+                ratio(one.ratioTo(Measurement.of(measurements, one.name(), SharesBenchmark.Way.ONE_BUCKET_DENIED))),
                 number(one.bytes(), 0))));
     }
 
