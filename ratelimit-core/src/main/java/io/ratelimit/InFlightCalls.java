@@ -177,8 +177,14 @@ final class InFlightCalls {
         private Decision takeShared(List<Charge> charges, List<Answer> slots, Taker taker) {
             while (true) {
                 List<Charge> rated = rated(charges);
+                if (rated.isEmpty() && requests.isEmpty()) {
+                    return Decision.of(slots);
+                }
                 Decision tokens = rated.isEmpty() ? Decision.of(List.of()) : taker.take(rated, requests);
                 Request denied = firstDenied(tokens.allowed());
+                if (denied == null && tokens.outcome() == Outcome.TOO_MANY_IN_FLIGHT) {
+                    continue; // the call got the slot of another one while the store denied it
+                }
                 if (denied == null) {
                     hold(slots, tokens.allowed());
                     return rated.size() == charges.size()

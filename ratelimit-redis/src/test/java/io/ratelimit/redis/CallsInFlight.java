@@ -1,6 +1,7 @@
 package io.ratelimit.redis;
 
 import io.lettuce.core.RedisURI;
+import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision.Outcome;
@@ -9,6 +10,7 @@ import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
 import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.inflight.CarriedClaim;
 import io.ratelimit.remote.inflight.RegisterStore;
 import io.ratelimit.remote.inflight.RegisterStore.Reply;
 import io.ratelimit.remote.inflight.Registers;
@@ -26,6 +28,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A separate process whose threads make calls of one key, until its input has a line. It writes for each call when it asked for a
@@ -37,6 +40,9 @@ final class CallsInFlight {
     static final ThrottlePolicy POLICY = ThrottlePolicy.of("pool", BucketSpec.inFlight(20));
 
     /** The most calls that are recorded. */
+    /** So few tokens that the script often leaves the claim of a call out. */
+    private static final ThrottlePolicy RATE = ThrottlePolicy.of("rate", BucketSpec.of("50/1s"));
+
     static final int MAX_CALLS = 100_000;
 
     static final int NUMBERS = 3;
@@ -64,11 +70,11 @@ final class CallsInFlight {
             TestRedis.connect(connections);
             RegisterStore store =
                     (RegisterStore) RedisBucketStore.script(connections, new RedisKeys(arguments[2], ""), deadline);
-            SharedSlots slots = new Registers(time, store, new Denying(), TIME_TO_LIVE).of(POLICY);
+            Registers registers = new Registers(time, store, new Denying(), TIME_TO_LIVE);
             System.out.println("ready");
             System.in.read();
-            run(slots, map(Path.of(arguments[3])));
-            while (slots.held() > 0) {
+            run(registers, map(Path.of(arguments[3])));
+            while (registers.of(POLICY).held() > 0) {
                 Thread.onSpinWait();
             }
             System.out.println("done");
@@ -77,11 +83,11 @@ final class CallsInFlight {
         }
     }
 
-    private static void run(SharedSlots slots, LongBuffer calls) throws Exception {
+    private static void run(Registers registers, LongBuffer calls) throws Exception {
         AtomicInteger number = new AtomicInteger();
         List<Thread> threads = new ArrayList<>();
         for (int i = 0; i < THREADS; i++) {
-            Thread thread = new Thread(() -> callUntilInterrupted(slots, calls, number));
+            Thread thread = new Thread(() -> callUntilInterrupted(registers, calls, number));
             thread.start();
             threads.add(thread);
         }
@@ -92,12 +98,14 @@ final class CallsInFlight {
         }
     }
 
-    private static void callUntilInterrupted(SharedSlots slots, LongBuffer calls, AtomicInteger number) {
+    private static void callUntilInterrupted(Registers registers, LongBuffer calls, AtomicInteger number) {
         ThreadLocalRandom random = ThreadLocalRandom.current();
         while (!Thread.currentThread().isInterrupted()) {
             long asked = System.nanoTime();
-            SharedSlots.Slot slot = slots.take(Charge.of(POLICY, "", 1));
-            if (slot.outcome() == Outcome.ALLOWED) {
+            SharedSlots.Slot slot = random.nextBoolean()
+                    ? registers.of(POLICY).take(Charge.of(POLICY, "", 1))
+                    : takeWithToken(registers);
+            if (slot != null && slot.outcome() == Outcome.ALLOWED) {
                 int at = 1 + NUMBERS * number.getAndIncrement();
                 calls.put(at, asked);
                 calls.put(at + 1, System.nanoTime());
@@ -109,6 +117,22 @@ final class CallsInFlight {
                 LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(random.nextLong(1, 10)));
             }
         }
+    }
+
+    /** Takes a slot and a token by one call, unless a slot is free here or a claim is under way. */
+    private static SharedSlots.@Nullable Slot takeWithToken(Registers registers) {
+        SharedSlots.Request request = registers.of(POLICY).request(Charge.of(POLICY, "", 1));
+        if (registers.start(List.of(request), true)) {
+            List<CarriedClaim> claims = registers.carry(List.of(request));
+            if (!claims.isEmpty()) {
+                try {
+                    registers.take(List.of(Charge.of(RATE, "", 1)), claims);
+                } catch (BackendException failed) {
+                    // the rule has decided
+                }
+            }
+        }
+        return request.slot();
     }
 
     /** The rules of a policy that denies all calls while Redis is unavailable. */

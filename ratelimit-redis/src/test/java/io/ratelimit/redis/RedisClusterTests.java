@@ -9,8 +9,13 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
+import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttler;
+import io.ratelimit.Throttlers;
+import io.ratelimit.TimeSource;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
@@ -27,6 +32,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 
@@ -107,6 +114,38 @@ class RedisClusterTests {
         assertThat(configured.snapshot(Charge.of(USER, "alice", 1)).resetAfter())
                 .isZero();
         assertThat(configured.snapshot(Charge.of(GLOBAL, "", 1)).resetAfter()).isZero();
+    }
+
+    /** The key of a register and that of a bucket may be on two nodes, so no script uses both. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aRequestTakesASlotAndATokenOrNeither(boolean configured) {
+        ThrottlePolicy chat = ThrottlePolicy.of("chat", BucketSpec.of("4/h").withInFlight(2), "user");
+        Deadline deadline = TestRedis.deadline(TIMEOUT);
+        TimeSource time = TimeSource.system();
+        BucketStore script =
+                redis.scriptStore(TestRedis.keys(), TIMEOUT, configured, () -> RedisBucketStore.SERVER_TIME);
+        BucketStore store = new FailoverBucketStore(
+                "Redis", script, BucketStore.local(time), 1, policy -> FailureRule.DENY, deadline);
+        Throttlers throttlers = new Throttlers(List.of(chat), store, time, ThrottleListener.NONE);
+        Throttler alice = throttlers.get("chat").forKey("alice");
+
+        List<Decision> running = List.of(alice.decide(1), alice.decide(1));
+        assertThat(running).allMatch(Decision::allowed);
+        for (int i = 0; i < 3; i++) {
+            assertThat(alice.decide(1).outcome()).isEqualTo(Outcome.TOO_MANY_IN_FLIGHT);
+        }
+        assertThat(alice.snapshot().available()).isEqualTo(2);
+
+        running.forEach(Decision::release);
+        for (int i = 0; i < 2; i++) {
+            await().until(() -> throttlers.inFlight("chat") == 0);
+            Decision next = alice.decide(1);
+            assertThat(next.allowed()).isTrue();
+            next.release();
+        }
+        assertThat(alice.decide(1).outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(throttlers.inFlight("chat")).isZero();
     }
 
     @Test

@@ -20,6 +20,7 @@ import java.time.Duration;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -40,8 +41,12 @@ class SlotCallsTests {
     private static final ThrottlePolicy RATE = ThrottlePolicy.of("rate", BucketSpec.of("100/1h"), "user");
     private static final ThrottlePolicy DAILY = ThrottlePolicy.of(
             "daily", BucketSpec.of("5/1d").withCalendar(ZoneOffset.UTC).withInFlight(2));
+    /** Its slots and its tokens are both short now and then. */
+    private static final ThrottlePolicy HOT =
+            ThrottlePolicy.of("hot", BucketSpec.of("500/1s").withInFlight(2));
+
     private static final ThrottlePolicy HERE = ThrottlePolicy.of("here", BucketSpec.of("1/1h"));
-    private static final List<ThrottlePolicy> POLICIES = List.of(CHAT, BUSY, SLOW, POOL, RATE, DAILY, HERE);
+    private static final List<ThrottlePolicy> POLICIES = List.of(CHAT, BUSY, SLOW, POOL, RATE, DAILY, HOT, HERE);
 
     private final TestRedis redis = TestRedis.start();
     private final TimeSource time = new SystemTimeSource();
@@ -199,6 +204,27 @@ class SlotCallsTests {
         }
         assertThat(calls() - before).isBetween(100L, 110L);
         running.forEach(Decision::release);
+    }
+
+    @Test
+    void requestsOfManyThreadsLeaveNoSlotBehind() throws Exception {
+        List<CompletableFuture<Void>> threads = new ArrayList<>();
+        for (int thread = 0; thread < 8; thread++) {
+            threads.add(CompletableFuture.runAsync(this::takeOften, task -> new Thread(task).start()));
+        }
+        threads.forEach(CompletableFuture::join);
+        awaitIdle();
+        Decision after = take(charge(HOT, ""));
+        assertThat(after.outcome()).isIn(Outcome.ALLOWED, Outcome.DENIED);
+        after.release();
+    }
+
+    private void takeOften() {
+        for (int i = 0; i < 500; i++) {
+            Decision decision = throttlers.decide(List.of(charge(HOT, ""), charge(RATE, "hot " + i)));
+            assertThat(decision.allowed() || decision.retryNanos() > 0).isTrue();
+            decision.release();
+        }
     }
 
     @Test

@@ -13,6 +13,7 @@ import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.SharedSlots;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.remote.Deadline.CongestedException;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
@@ -21,6 +22,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** Slots of calls in flight while their store fails. */
@@ -29,21 +31,20 @@ class FailoverSlotsTests {
     private static final ThrottlePolicy EXPORTS = ThrottlePolicy.of("exports", BucketSpec.inFlight(4), "user");
 
     private final ManualTimeSource time = new ManualTimeSource();
+    private final Deadline deadline = new Deadline(time, Duration.ofMillis(100));
     private final FailoverBucketStore store = new FailoverBucketStore(
-            "Redis",
-            new Failing(),
-            BucketStore.local(time),
-            0.5,
-            policy -> FailureRule.ALLOW,
-            new Deadline(time, Duration.ofMillis(100)));
+            "Redis", new Failing(), BucketStore.local(time), 0.5, policy -> FailureRule.ALLOW, deadline);
     private BackendException judged = new BackendException("gone");
+    private @Nullable Decision denials;
+    private CompletableFuture<RegisterStore.Reply> reply =
+            CompletableFuture.failedFuture(new IllegalStateException("not judged"));
 
     /** A store whose claims fail with a reason that is judged later. */
     private final class Failing implements BucketStore, RegisterStore {
 
         @Override
         public CompletableFuture<Reply> set(BucketName key, Claim claim, Duration timeToLive) {
-            return CompletableFuture.failedFuture(new IllegalStateException("not judged"));
+            return reply;
         }
 
         @Override
@@ -53,6 +54,9 @@ class FailoverSlotsTests {
 
         @Override
         public Decision take(List<Charge> charges) {
+            if (denials != null) {
+                return denials;
+            }
             throw judged;
         }
 
@@ -97,5 +101,43 @@ class FailoverSlotsTests {
         assertThat(List.of(take(), take(), take()))
                 .containsExactly(Outcome.ALLOWED, Outcome.ALLOWED, Outcome.TOO_MANY_IN_FLIGHT);
         assertThat(store.backend().state().condition()).isEqualTo(Condition.UP);
+    }
+
+    @Test
+    void aRequestOfWhichACallHasFailedIsDecidedAsInAnOutage() {
+        ThrottlePolicy rate = ThrottlePolicy.of("rate", BucketSpec.of("1/1h"));
+        reply = new CompletableFuture<>();
+        deadline.open(new Deadline.Request());
+        try {
+            assertThat(store.take(List.of(Charge.of(rate, "", 1))).allowed()).isTrue();
+            for (int i = 0; i < 10; i++) {
+                assertThat(take()).isEqualTo(Outcome.ALLOWED);
+            }
+        } finally {
+            deadline.close();
+        }
+    }
+
+    @Test
+    void theCommandOfALateClaimIsCancelled() {
+        reply = new CompletableFuture<>();
+        Objects.requireNonNull(store.slots(EXPORTS)).enqueue(Charge.of(EXPORTS, "alice", 1), () -> 4);
+        assertThat(reply).isNotDone();
+        time.advance(Duration.ofMillis(200));
+        assertThat(reply).isCancelled();
+    }
+
+    /** The rule of a bucket alone decides while its denial is remembered, and no claim is made. */
+    @Test
+    void aRememberedDenialMakesNoClaim() {
+        ThrottlePolicy chat = ThrottlePolicy.of("chat", BucketSpec.of("1/1h").withInFlight(2), "user");
+        Charge charge = Charge.of(chat, "alice", 1);
+        denials = Decision.of(List.of(Answer.denied(charge, Outcome.DENIED, Duration.ofSeconds(30))));
+        for (int i = 0; i < 5; i++) {
+            SharedSlots.Request slot = Objects.requireNonNull(store.slots(chat)).request(charge);
+            assertThat(store.takeWithSlots(List.of(charge), List.of(slot)).outcome())
+                    .isEqualTo(Outcome.DENIED);
+            assertThat(slot.slot() == null).isEqualTo(i > 0);
+        }
     }
 }

@@ -119,7 +119,7 @@ final class BusyKey {
     @Nullable
     CarriedClaim carry(BucketName name, IntSupplier limit, SharedSlots.Request request) {
         synchronized (this) {
-            if (!needsClaim(limit.getAsInt()) || closed) {
+            if (closed || !needsClaim(limit.getAsInt())) {
                 return null;
             }
             SlotCall call = new SlotCall(this, limit, false);
@@ -132,14 +132,15 @@ final class BusyKey {
         }
     }
 
-    /** Ends a carried claim that the store left out, and leaves its call undecided. */
+    /** Ends a carried claim that the store left out. Its call is undecided then, unless another call has released a slot. */
     void withdraw(SharedSlots.Request request) {
         Claim claim;
         synchronized (this) {
             register.withdraw();
-            queue.remove(request.slot());
-            asking--;
-            request.decide(null);
+            if (queue.remove(request.slot())) {
+                asking--;
+                request.decide(null);
+            }
             claim = next(time.nanoTime());
         }
         proceed(claim);

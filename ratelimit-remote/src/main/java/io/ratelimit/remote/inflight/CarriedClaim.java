@@ -40,7 +40,7 @@ public final class CarriedClaim {
         register.ended(claim, reply, true, false);
     }
 
-    /** Records that the store left the register as it was. The call is undecided then. */
+    /** Records that the store left the register as it was. */
     public void withdraw() {
         completed = true;
         register.withdraw(request);

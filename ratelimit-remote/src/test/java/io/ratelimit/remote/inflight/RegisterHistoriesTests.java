@@ -362,7 +362,7 @@ class RegisterHistoriesTests {
 
     @Tag("slow")
     @ParameterizedTest
-    @CsvSource({"1, 3", "2, 3"})
+    @CsvSource({"1, 3", "2, 3", "3, 3"})
     void norDoesAnyWithThreeClaims(int slots, int claims) {
         assertThat(states(slots, claims)).isGreaterThan(1_000_000);
     }

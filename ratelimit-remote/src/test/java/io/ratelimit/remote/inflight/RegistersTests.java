@@ -532,6 +532,22 @@ class RegistersTests {
     }
 
     @Test
+    void aSlotThatIsReleasedDuringACarriedClaimServesItsCall() {
+        Slot running = take(1);
+        SharedSlots.Request request = slots().request(charge(1));
+        CarriedClaim carried = registers.carry(List.of(request)).get(0);
+        running.release();
+        carried.withdraw();
+
+        Slot slot = Objects.requireNonNull(request.slot());
+        assertThat(slot.outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(slots().held()).isEqualTo(1);
+        slot.release();
+        assertThat(model.registers().get(1).slots()).isZero();
+        assertThat(((PolicyRegisters) slots()).isBusy()).isFalse();
+    }
+
+    @Test
     void aTakeThatFailsDecidesItsCallByTheRule() {
         rejects = true;
         fallback = 1;
