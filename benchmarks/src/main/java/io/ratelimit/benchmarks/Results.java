@@ -339,12 +339,12 @@ record Results(
         if (http.variants().isEmpty()) {
             return;
         }
-        text.table("HTTP", "variant", "CPU µs a request", "±", "to no limits", "requests a second");
+        text.table("HTTP", "variant", "CPU µs a request", "quartiles", "to no limits", "requests a second");
         for (String variant : http.variants()) {
             text.row(
                     variant,
                     number(http.median(variant, 0), 1),
-                    number(http.spread(variant, 0), 1),
+                    http.quartiles(variant, 0, 1),
                     ratio(cpu(variant)),
                     number(http.median(variant, 1), 0));
         }
@@ -355,7 +355,7 @@ record Results(
 
     /** The CPU of a request, to that of one without limits. */
     double cpu(String variant) {
-        return http.median(variant, 0) / http.median("without", 0);
+        return http.medianRatio(variant, "without", 0);
     }
 
     private void shares(Markdown text) {
@@ -382,19 +382,20 @@ record Results(
         if (startup.variants().isEmpty()) {
             return;
         }
-        text.table("Start-up", "variant", "ms", "±", "beyond no limits", "process, ms");
+        text.table("Start-up", "variant", "ms", "quartiles", "beyond no limits", "quartiles beyond", "process, ms");
         for (String variant : startup.variants()) {
             text.row(
                     variant,
                     number(startup.median(variant, 0), 0),
-                    number(startup.spread(variant, 0), 0),
+                    startup.quartiles(variant, 0, 0),
                     number(startupMillis(variant), 0),
+                    startup.quartilesOfDifference(variant, "without", 0, 0),
                     number(startup.median(variant, 1), 0));
         }
     }
 
     /** The milliseconds that an application starts later than one without limits. */
     double startupMillis(String variant) {
-        return startup.median(variant, 0) - startup.median("without", 0);
+        return startup.medianDifference(variant, "without", 0);
     }
 }

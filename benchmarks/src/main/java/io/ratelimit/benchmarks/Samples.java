@@ -9,6 +9,7 @@ import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.DoubleBinaryOperator;
 import java.util.stream.DoubleStream;
 import java.util.stream.IntStream;
 
@@ -46,20 +47,53 @@ final class Samples {
     }
 
     private static double median(DoubleStream numbers) {
-        double[] sorted = numbers.sorted().toArray();
-        int middle = sorted.length / 2;
+        return quantile(numbers.sorted().toArray(), 0.5);
+    }
+
+    /** The value below which this part of the numbers is, between two of them in proportion; NaN if there are none. */
+    private static double quantile(double[] sorted, double part) {
         if (sorted.length == 0) {
             return Double.NaN;
         }
-        return sorted.length % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+        double place = part * (sorted.length - 1);
+        int below = (int) place;
+        int above = Math.min(below + 1, sorted.length - 1);
+        return sorted[below] + (place - below) * (sorted[above] - sorted[below]);
+    }
+
+    /** The first and the third quartile. */
+    String quartiles(String variant, int column, int digits) {
+        return quartiles(sorted(variant, column), digits);
+    }
+
+    private static String quartiles(double[] sorted, int digits) {
+        return Markdown.number(quantile(sorted, 0.25), digits) + " to "
+                + Markdown.number(quantile(sorted, 0.75), digits);
     }
 
     /** The median of the ratios of what was measured one after the other; not a number if one of them wasn't. */
     double medianRatio(String variant, String to, int column) {
-        List<double[]> above = byVariant.getOrDefault(variant, List.of());
-        List<double[]> below = byVariant.getOrDefault(to, List.of());
-        return median(IntStream.range(0, Math.min(above.size(), below.size()))
-                .mapToDouble(round -> above.get(round)[column] / below.get(round)[column]));
+        return median(rounds(variant, to, column, (above, below) -> above / below));
+    }
+
+    /** The median of the differences between what was measured one after the other; NaN if one of them wasn't. */
+    double medianDifference(String variant, String to, int column) {
+        return median(rounds(variant, to, column, (more, less) -> more - less));
+    }
+
+    /** The first and the third quartile of these differences. */
+    String quartilesOfDifference(String variant, String to, int column, int digits) {
+        double[] sorted = rounds(variant, to, column, (more, less) -> more - less)
+                .sorted()
+                .toArray();
+        return quartiles(sorted, digits);
+    }
+
+    private DoubleStream rounds(String variant, String to, int column, DoubleBinaryOperator compared) {
+        List<double[]> one = byVariant.getOrDefault(variant, List.of());
+        List<double[]> other = byVariant.getOrDefault(to, List.of());
+        return IntStream.range(0, Math.min(one.size(), other.size()))
+                .mapToDouble(round -> compared.applyAsDouble(one.get(round)[column], other.get(round)[column]));
     }
 
     /** Half of the distance between the least and the most. */
