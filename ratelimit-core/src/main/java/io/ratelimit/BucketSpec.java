@@ -1,6 +1,7 @@
 package io.ratelimit;
 
 import static io.ratelimit.Check.check;
+import static io.ratelimit.Check.invalid;
 
 import java.math.BigInteger;
 import java.time.Duration;
@@ -52,11 +53,12 @@ public record BucketSpec(Rate rate, long capacity, Refill refill, ZoneId zone, i
                 "tokens a day, a week or a month, such as 10000/month",
                 rate);
         check(capacity >= 1 && capacity <= MAX_CAPACITY, "capacity", "between 1 and 1,000,000,000,000", capacity);
-        check(
-                nanosToFull(rate, capacity, refill) <= MAX_NANOS_TO_FULL,
-                "the time from empty to full",
-                "at most ten years",
-                capacity + " tokens at " + rate + ": raise the rate or lower the capacity");
+        if (nanosToFull(rate, capacity, refill) > MAX_NANOS_TO_FULL) {
+            throw invalid(
+                    "the time from empty to full",
+                    "at most ten years",
+                    capacity + " tokens at " + rate + ": raise the rate or lower the capacity");
+        }
         check(inFlight >= 0 && inFlight <= MAX_IN_FLIGHT, "in-flight", "between 1 and 1,000,000", inFlight);
     }
 

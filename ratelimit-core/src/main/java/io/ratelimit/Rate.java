@@ -1,6 +1,7 @@
 package io.ratelimit;
 
 import static io.ratelimit.Check.check;
+import static io.ratelimit.Check.invalid;
 
 import java.math.BigInteger;
 import java.time.Duration;
@@ -45,13 +46,11 @@ public record Rate(long tokens, Duration period) {
                 period.compareTo(MIN_PERIOD) >= 0 && period.compareTo(MAX_PERIOD) <= 0,
                 "the period of a rate",
                 "between 1us and 365d",
-                format(period));
-        check(period.toNanos() % 1_000 == 0, "the period of a rate", "whole microseconds", format(period));
-        check(
-                tokens <= MAX_TOKENS_PER_NANOSECOND * period.toNanos(),
-                "a rate",
-                "at most 10,000,000,000 tokens a second",
-                tokens + "/" + format(period));
+                period);
+        check(period.toNanos() % 1_000 == 0, "the period of a rate", "whole microseconds", period);
+        if (tokens > MAX_TOKENS_PER_NANOSECOND * period.toNanos()) {
+            throw invalid("a rate", "at most 10,000,000,000 tokens a second", tokens + "/" + format(period));
+        }
     }
 
     /**

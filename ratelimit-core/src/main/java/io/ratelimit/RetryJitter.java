@@ -21,9 +21,9 @@ public record RetryJitter(Duration min, Duration max) {
 
     /** @throws IllegalArgumentException if a bound is outside its range, or the minimum exceeds the maximum */
     public RetryJitter {
-        check(isWholeMillis(min), "the minimum of retry-jitter", "whole milliseconds, 0ms or more", Rate.format(min));
-        check(isWholeMillis(max), "the maximum of retry-jitter", "whole milliseconds, 0ms or more", Rate.format(max));
-        check(max.compareTo(MAX) <= 0, "the maximum of retry-jitter", "at most 1d", Rate.format(max));
+        check(isWholeMillis(min), "the minimum of retry-jitter", "whole milliseconds, 0ms or more", min);
+        check(isWholeMillis(max), "the maximum of retry-jitter", "whole milliseconds, 0ms or more", max);
+        check(max.compareTo(MAX) <= 0, "the maximum of retry-jitter", "at most 1d", max);
         if (min.compareTo(max) > 0) {
             throw new IllegalArgumentException("the minimum of retry-jitter must not exceed its maximum, but "
                     + Rate.format(min) + " is more than " + Rate.format(max) + ": write '" + Rate.format(max) + "-"

@@ -316,7 +316,7 @@ public final class ThrottlePolicy {
     public static Duration parseMaxWait(String text) {
         Duration maxWait = Rate.parseDuration(text.strip());
         boolean inRange = !maxWait.isNegative() && maxWait.compareTo(LONGEST_WAIT) <= 0;
-        check(inRange, "max-wait", "between 0 and 365 days", Rate.format(maxWait));
+        check(inRange, "max-wait", "between 0 and 365 days", maxWait);
         return maxWait;
     }
 
@@ -332,9 +332,7 @@ public final class ThrottlePolicy {
 
     private static Duration validLease(Duration lease) {
         boolean inRange = !lease.isNegative() && lease.compareTo(LONGEST_LEASE) <= 0;
-        if (!inRange) {
-            check(false, "lease", "between 0 and 1 minute", Rate.format(lease));
-        }
+        check(inRange, "lease", "between 0 and 1 minute", lease);
         return lease;
     }
 
@@ -344,9 +342,7 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if the wait is negative
      */
     static Duration atMostLongest(Duration maxWait) {
-        if (maxWait.isNegative()) {
-            check(false, "max-wait", "zero or more", Rate.format(maxWait));
-        }
+        check(!maxWait.isNegative(), "max-wait", "zero or more", maxWait);
         return maxWait.compareTo(LONGEST_WAIT) > 0 ? LONGEST_WAIT : maxWait;
     }
 

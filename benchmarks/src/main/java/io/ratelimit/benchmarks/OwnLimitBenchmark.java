@@ -34,6 +34,8 @@ public class OwnLimitBenchmark {
     public enum Limits {
         /** All customers have the policy's limit. */
         THE_POLICYS,
+        /** All customers have a limit that is equal to the policy's, and created anew for each call. */
+        A_NEW_EQUAL_ONE,
         /** Each customer has another limit. */
         EACH_CUSTOMERS_OWN,
         /** Each customer's limit changes with each call, between two plans. */
@@ -71,7 +73,7 @@ public class OwnLimitBenchmark {
         for (int i = 0; i < 2 * CUSTOMERS; i++) {
             specs.add(
                     switch (limits) {
-                        case THE_POLICYS, THE_POLICYS_IN_BATCHES -> policy.spec();
+                        case THE_POLICYS, A_NEW_EQUAL_ONE, THE_POLICYS_IN_BATCHES -> policy.spec();
                         case ANOTHER_EACH_CALL_IN_BATCHES ->
                             BATCHES.withRate(new Rate(1_000_000 + i / CUSTOMERS, MINUTE));
                         case ANOTHER_EACH_CALL -> policy.spec().withCapacity(1_000_000_000 - i / CUSTOMERS);
@@ -85,6 +87,9 @@ public class OwnLimitBenchmark {
     public boolean decide() {
         call = call + 1 == specs.size() ? 0 : call + 1;
         BucketSpec spec = specs.get(limits == Limits.EACH_CUSTOMERS_OWN ? call % CUSTOMERS : call);
+        if (limits == Limits.A_NEW_EQUAL_ONE) {
+            spec = spec.withCapacity(1_000_000_000);
+        }
         return store.take(List.of(new Charge(policy, spec, keys.get(call), 1))).allowed();
     }
 }
