@@ -16,32 +16,33 @@ final class Advice {
 
     private static final String NAME = "<policy>";
 
-    private final Map<Line, Set<String>> policies = new LinkedHashMap<>();
+    private final Map<String, Line> lines = new LinkedHashMap<>();
 
-    private record Line(boolean warning, String text) {}
+    /** @param policies the names of the policies that the line is about */
+    private record Line(boolean warning, Set<String> policies) {}
 
     /** Adds advice about a probable mistake, of a policy or, for null, of none or several. */
     void warn(@Nullable String policy, String text) {
-        add(new Line(true, text), policy);
+        add(true, text, policy);
     }
 
     void inform(String policy, String text) {
-        add(new Line(false, text), policy);
+        add(false, text, policy);
     }
 
-    private void add(Line line, @Nullable String policy) {
-        Set<String> names = policies.computeIfAbsent(line, added -> new LinkedHashSet<>());
+    private void add(boolean warning, String text, @Nullable String policy) {
+        Line line = lines.computeIfAbsent(text, added -> new Line(warning, new LinkedHashSet<>()));
         if (policy != null) {
-            names.add(policy);
+            line.policies.add(policy);
         }
     }
 
     void log(Log log) {
-        policies.forEach((line, names) -> {
+        lines.forEach((text, line) -> {
             if (line.warning) {
-                log.warn(named(line.text, names));
+                log.warn(named(text, line.policies));
             } else {
-                log.info(named(line.text, names));
+                log.info(named(text, line.policies));
             }
         });
     }

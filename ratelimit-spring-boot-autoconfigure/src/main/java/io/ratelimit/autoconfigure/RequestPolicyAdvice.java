@@ -8,6 +8,7 @@ import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.web.servlet.RefundOn;
 import io.ratelimit.web.servlet.RequestPolicy;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
@@ -36,17 +37,21 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
         warnOfMissingModule("Spring Security", SPRING_SECURITY, "user", "unless something else authenticates, ");
         warnOfMissingModule("Spring Security's OAuth2", OAUTH2, "claim:", "");
         if (!policies.isEmpty()) {
-            endpoints
-                    .ineffectiveExemptions()
-                    .forEach(endpoint -> advice.warn(
-                            null,
-                            "@RateLimitExempt on the handler of '" + endpoint
-                                    + "' has no effect: another handler of the same method and path is not exempt, and"
-                                    + " headers or parameters select between them. Put the annotation on all of them, or"
-                                    + " remove it"));
+            for (String endpoint : endpoints.ineffectiveExemptions()) {
+                advice.warn(
+                        null,
+                        "@RateLimitExempt on the handler of '" + endpoint
+                                + "' has no effect: another handler of the same method and path is not exempt, and"
+                                + " headers or parameters select between them. Put the annotation on all of them, or"
+                                + " remove it");
+            }
         }
-        policies.forEach(this::warnOfRefunds);
-        policies.forEach(this::warnOfQueries);
+        for (RequestPolicy policy : policies) {
+            warnOfRefunds(policy);
+        }
+        for (RequestPolicy policy : policies) {
+            warnOfQueries(policy);
+        }
         warnOfHealth();
     }
 
@@ -56,16 +61,24 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
      * @param patterns the path patterns of the endpoints of all servers
      */
     void warnOfUnknownNames(List<String> patterns, String contextPath) {
-        policies.forEach(policy -> policy.policy().key().stream()
-                .filter(part -> part.startsWith(PATH_VARIABLE))
-                .map(part -> part.substring(PATH_VARIABLE.length()))
-                .filter(name -> patterns.stream().noneMatch(pattern -> hasVariable(name, pattern)))
-                .forEach(name -> warn(
-                        policy,
-                        "No endpoint has the path variable '" + name
-                                + "', by which the throttle policy '<policy>' is keyed: 'on-missing-key' decides for all"
-                                + " requests")));
+        for (RequestPolicy policy : policies) {
+            for (String part : policy.policy().key()) {
+                if (part.startsWith(PATH_VARIABLE)) {
+                    warnOfVariable(policy, part.substring(PATH_VARIABLE.length()), patterns);
+                }
+            }
+        }
         warnOfContextPath(contextPath, patterns);
+    }
+
+    private void warnOfVariable(RequestPolicy policy, String name, List<String> patterns) {
+        if (patterns.stream().noneMatch(pattern -> hasVariable(name, pattern))) {
+            warn(
+                    policy,
+                    "No endpoint has the path variable '" + name
+                            + "', by which the throttle policy '<policy>' is keyed: 'on-missing-key' decides for all"
+                            + " requests");
+        }
     }
 
     private static boolean hasVariable(String name, String pattern) {
@@ -94,20 +107,28 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
         }
     }
 
-    private static Stream<String> patterns(RequestPolicy policy) {
-        return Stream.concat(policy.selection().paths().stream(), policy.selection().excludePaths().stream())
-                .map(PathPattern::getPatternString);
+    private static List<String> patterns(RequestPolicy policy) {
+        List<String> patterns = new ArrayList<>();
+        for (PathPattern path : policy.selection().paths()) {
+            patterns.add(path.getPatternString());
+        }
+        for (PathPattern path : policy.selection().excludePaths()) {
+            patterns.add(path.getPatternString());
+        }
+        return patterns;
     }
 
     private void warnOfQueries(RequestPolicy policy) {
-        patterns(policy)
-                .filter(RequestPolicyAdvice::hasQuery)
-                .forEach(pattern -> warn(
+        for (String pattern : patterns(policy)) {
+            if (hasQuery(pattern)) {
+                warn(
                         policy,
                         "The path pattern '" + pattern + "' of the throttle policy '<policy>' looks like a path with a"
                                 + " query string, which paths don't have: '?' stands for one character, so no endpoint of"
                                 + " this application matches. Write '" + pattern.substring(0, pattern.indexOf('?'))
-                                + "', and select requests by their query in the policy's condition"));
+                                + "', and select requests by their query in the policy's condition");
+            }
+        }
     }
 
     /** Returns whether a question mark outside of expressions comes before an equals sign. */
@@ -118,13 +139,17 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
     /** @param part the beginning of the key part that needs a type of the module */
     private void warnOfMissingModule(String module, String type, String part, String unless) {
         if (!ClassUtils.isPresent(type, RequestPolicyAdvice.class.getClassLoader())) {
-            policies.forEach(policy -> policy.policy().key().stream()
-                    .filter(name -> name.startsWith(part))
-                    .forEach(name -> warn(
-                            policy,
-                            "Throttle policy '<policy>' is keyed by " + name + ", but " + module
-                                    + " is not on the class path: " + unless
-                                    + "'on-missing-key' decides for all requests")));
+            for (RequestPolicy policy : policies) {
+                for (String name : policy.policy().key()) {
+                    if (name.startsWith(part)) {
+                        warn(
+                                policy,
+                                "Throttle policy '<policy>' is keyed by " + name + ", but " + module
+                                        + " is not on the class path: " + unless
+                                        + "'on-missing-key' decides for all requests");
+                    }
+                }
+            }
         }
     }
 
@@ -181,7 +206,7 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
     private void warnOfContextPath(String contextPath, List<String> patterns) {
         if (contextPath.length() > 1 && patterns.stream().noneMatch(pattern -> isBelow(contextPath, pattern))) {
             policies.stream()
-                    .flatMap(RequestPolicyAdvice::patterns)
+                    .flatMap(policy -> patterns(policy).stream())
                     .filter(pattern -> isBelow(contextPath, pattern))
                     .forEach(pattern -> advice.warn(
                             null,

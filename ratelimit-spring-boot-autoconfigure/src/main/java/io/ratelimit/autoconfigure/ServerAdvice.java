@@ -7,6 +7,7 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.key.ip.IpNetwork;
 import io.ratelimit.policy.RateLimitProperties.ClientAddress;
 import io.ratelimit.web.servlet.RequestPolicy;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.function.Predicate;
@@ -77,12 +78,16 @@ record ServerAdvice(BeanFactory beans, Environment environment, Advice advice) {
      * @param callsMayWait whether annotations let calls wait for tokens of the policy of a name
      */
     void adviseOnQueues(Throttlers throttlers, Predicate<String> callsMayWait) {
-        List<ThrottlePolicy> queueing = throttlers.all().stream()
-                .map(PolicyThrottler::policy)
-                .filter(policy -> policy.mode() == Mode.ENFORCE)
-                .filter(policy -> !policy.maxWait().isZero() || callsMayWait.test(policy.name()))
-                .toList();
-        long maxQueued = queueing.stream().mapToLong(ThrottlePolicy::queueLimit).sum();
+        List<ThrottlePolicy> queueing = new ArrayList<>();
+        long maxQueued = 0;
+        for (PolicyThrottler throttler : throttlers.all()) {
+            ThrottlePolicy policy = throttler.policy();
+            boolean mayWait = !policy.maxWait().isZero() || callsMayWait.test(policy.name());
+            if (mayWait && policy.mode() == Mode.ENFORCE) {
+                queueing.add(policy);
+                maxQueued += policy.queueLimit();
+            }
+        }
         Container container = Container.find(beans);
         int threads = threads(container);
         if (maxQueued >= threads) {

@@ -53,11 +53,12 @@ final class ServletStartupReport extends StartupReport implements ApplicationLis
     @Override
     @Nullable
     String line(ThrottlePolicy policy) {
-        return requests.stream()
-                .filter(request -> request.policy().name().equals(policy.name()))
-                .findFirst()
-                .map(this::line)
-                .orElseGet(() -> super.line(policy));
+        for (RequestPolicy request : requests) {
+            if (request.policy().name().equals(policy.name())) {
+                return line(request);
+            }
+        }
+        return super.line(policy);
     }
 
     private String line(RequestPolicy request) {
@@ -108,8 +109,9 @@ final class ServletStartupReport extends StartupReport implements ApplicationLis
 
     @Override
     void adviseOnRequests(PolicyAdvice advice) {
-        requests.forEach(request -> advice.adviseOnRequests(
-                throttlers.get(request.policy().name()), request.key(), request.settle() != null));
+        for (RequestPolicy request : requests) {
+            advice.adviseOnRequests(throttlers.get(request.policy().name()), request.key(), request.settle() != null);
+        }
         new RequestPolicyAdvice(requests, endpoints, advice.advice()).addAll();
         ServerAdvice server = server(advice.advice());
         server.adviseOnQueues(throttlers, operations == null ? policy -> false : operations::mayWait);
@@ -132,10 +134,12 @@ final class ServletStartupReport extends StartupReport implements ApplicationLis
     }
 
     private void adviseOnEndpoints(RequestPolicyAdvice advice) {
-        List<String> patterns =
-                servers.stream().flatMap(server -> server.patterns().stream()).toList();
-        List<String> names =
-                servers.stream().flatMap(server -> server.names().stream()).toList();
+        List<String> patterns = new ArrayList<>();
+        List<String> names = new ArrayList<>();
+        for (Endpoints server : servers) {
+            patterns.addAll(server.patterns());
+            names.addAll(server.names());
+        }
         String contextPath = context.getEnvironment().getProperty("server.servlet.context-path", "");
         advice.warnOfUnknownNames(patterns, contextPath);
         if (advice.namePaths()) {

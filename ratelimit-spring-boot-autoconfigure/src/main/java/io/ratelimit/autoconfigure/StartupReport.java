@@ -16,16 +16,14 @@ import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.policy.RateLimitProperties.RejectionDelay;
 import java.util.ArrayList;
-import java.util.Comparator;
+import java.util.Collection;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.function.Function;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
@@ -82,23 +80,22 @@ class StartupReport implements SmartInitializingSingleton {
             usualPlace = usualPlace();
             logger.info(summary(address()));
         }
-        inOrder()
-                .map(throttler -> line(throttler.policy()))
-                .filter(Objects::nonNull)
-                .forEach(logger::info);
+        for (PolicyThrottler throttler : inOrder()) {
+            String line = line(throttler.policy());
+            if (line != null) {
+                logger.info(line);
+            }
+        }
         adviseOnRequests(advice);
         advice.advice().log(logger);
     }
 
     private String usualPlace() {
-        return throttlers.all().stream()
-                .map(throttler -> place(throttler.policy()))
-                .collect(Collectors.groupingBy(Function.identity(), LinkedHashMap::new, Collectors.counting()))
-                .entrySet()
-                .stream()
-                .max(Map.Entry.comparingByValue())
-                .orElseThrow()
-                .getKey();
+        Map<String, Integer> places = new LinkedHashMap<>();
+        for (PolicyThrottler throttler : throttlers.all()) {
+            places.merge(place(throttler.policy()), 1, Integer::sum);
+        }
+        return Collections.max(places.entrySet(), Map.Entry.comparingByValue()).getKey();
     }
 
     /** Returns the line of a policy; null if neither requests nor annotated methods use it. */
@@ -125,19 +122,29 @@ class StartupReport implements SmartInitializingSingleton {
                         : "; excluded: " + String.join(", ", properties.excludePaths()));
     }
 
-    private long count(Mode mode) {
-        return throttlers.all().stream()
-                .filter(throttler -> throttler.policy().mode() == mode)
-                .count();
+    private int count(Mode mode) {
+        int count = 0;
+        for (PolicyThrottler throttler : throttlers.all()) {
+            count += throttler.policy().mode() == mode ? 1 : 0;
+        }
+        return count;
     }
 
     /** Returns all policies in the order of the configuration, followed by those of annotations and of code. */
-    private Stream<PolicyThrottler> inOrder() {
-        List<String> names = new ArrayList<>(properties.policies().keySet());
-        return throttlers.all().stream().sorted(Comparator.comparingInt(throttler -> {
-            int index = names.indexOf(throttler.policy().name());
-            return index < 0 ? names.size() : index;
-        }));
+    private Collection<PolicyThrottler> inOrder() {
+        Map<String, PolicyThrottler> byName = new LinkedHashMap<>();
+        for (PolicyThrottler throttler : throttlers.all()) {
+            byName.put(throttler.policy().name(), throttler);
+        }
+        List<PolicyThrottler> inOrder = new ArrayList<>();
+        for (String name : properties.policies().keySet()) {
+            PolicyThrottler configured = byName.remove(name);
+            if (configured != null) {
+                inOrder.add(configured);
+            }
+        }
+        inOrder.addAll(byName.values());
+        return inOrder;
     }
 
     private String line(AnnotatedPolicy limit, ThrottlePolicy policy, RateLimitedOperations operations) {

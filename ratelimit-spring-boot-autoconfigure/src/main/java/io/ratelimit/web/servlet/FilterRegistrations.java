@@ -102,8 +102,16 @@ record FilterRegistrations(RateLimitProperties properties, Environment environme
      *
      * <p>It also rejects requests whose dispatch ends with a denied or interrupted call, as after a forward to a servlet that
      * isn't Spring MVC's. The container would log the exception with its stack trace before other filters see it.
+     *
+     * <p>No record: its hash code, which the container needs, would be composed at the start, for two milliseconds.
      */
-    record DispatchFilter(ServerLimits.Late limits) implements Filter {
+    static final class DispatchFilter implements Filter {
+
+        private final ServerLimits.Late limits;
+
+        DispatchFilter(ServerLimits.Late limits) {
+            this.limits = limits;
+        }
 
         @Override
         public void doFilter(ServletRequest servletRequest, ServletResponse servletResponse, FilterChain chain)
