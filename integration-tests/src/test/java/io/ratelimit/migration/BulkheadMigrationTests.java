@@ -1,0 +1,260 @@
+package io.ratelimit.migration;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import io.github.resilience4j.bulkhead.BulkheadFullException;
+import io.github.resilience4j.bulkhead.BulkheadRegistry;
+import io.github.resilience4j.bulkhead.annotation.Bulkhead;
+import io.ratelimit.Decision;
+import io.ratelimit.Throttlers;
+import io.ratelimit.annotation.RateLimitExceededException;
+import io.ratelimit.annotation.RateLimited;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
+import java.util.function.Supplier;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.springframework.context.annotation.Import;
+import org.springframework.resilience.annotation.ConcurrencyLimit;
+import org.springframework.resilience.annotation.EnableResilientMethods;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.RestController;
+
+/** The examples of {@code docs/migrating/bulkhead.md}. */
+@Tag("slow")
+@Timeout(120)
+class BulkheadMigrationTests {
+
+    private static final MigrationPage PAGE = MigrationPage.of("bulkhead");
+    private static final String OURS_OFF = "ratelimit.enabled=false";
+    static final Reports reports = new Reports();
+
+    private final List<CompletableFuture<?>> running = new ArrayList<>();
+
+    /** Reports that take until they are finished. */
+    static final class Reports {
+
+        private final Semaphore begun = new Semaphore(0);
+        private volatile CountDownLatch finished = new CountDownLatch(1);
+
+        String create() {
+            CountDownLatch until = finished;
+            begun.release();
+            try {
+                until.await();
+            } catch (InterruptedException interrupted) {
+                Thread.currentThread().interrupt();
+            }
+            return "report";
+        }
+
+        void finish() {
+            CountDownLatch before = finished;
+            finished = new CountDownLatch(1);
+            before.countDown();
+        }
+    }
+
+    @AfterEach
+    void finish() {
+        reports.finish();
+        running.forEach(CompletableFuture::join);
+        reports.begun.drainPermits();
+    }
+
+    /** Runs a call until it creates its report. */
+    private <T> CompletableFuture<T> hold(Supplier<T> call) {
+        CompletableFuture<T> result = later(call);
+        reports.begun.acquireUninterruptibly();
+        return result;
+    }
+
+    private <T> CompletableFuture<T> later(Supplier<T> call) {
+        CompletableFuture<T> result = CompletableFuture.supplyAsync(call, task -> new Thread(task).start());
+        running.add(result);
+        return result;
+    }
+
+    @Test
+    void aLimitedMethodIsRefusedWhileAsManyCallsRun() {
+        try (RunningApplication application =
+                RunningApplication.start(BeforeApplication.class, PAGE.before("A limited method"), OURS_OFF)) {
+            HttpResponse<String> refused = refused(application.client());
+            assertThat(refused.statusCode()).isEqualTo(500);
+        }
+        try (RunningApplication application =
+                RunningApplication.start(AfterApplication.class, PAGE.after("A limited method"))) {
+            HttpResponse<String> refused = refused(application.client());
+            assertThat(refused.statusCode()).isEqualTo(429);
+            assertThat(refused.headers().firstValue("Retry-After")).hasValue("1");
+        }
+    }
+
+    private HttpResponse<String> refused(Client client) {
+        CompletableFuture<HttpResponse<String>> first = hold(() -> client.get("/export"));
+        hold(() -> client.get("/export"));
+        HttpResponse<String> refused = client.get("/export");
+        assertThat(client.get("/exportOrBusy").body()).isEqualTo("busy");
+
+        reports.finish();
+        assertThat(first.join().body()).isEqualTo("report");
+        Awaitility.await().untilAsserted(() -> {
+            CompletableFuture<HttpResponse<String>> next = later(() -> client.get("/exportOrBusy"));
+            Awaitility.await().until(() -> next.isDone() || reports.begun.tryAcquire());
+            assertThat(next).isNotDone();
+        });
+        reports.finish();
+        running.forEach(CompletableFuture::join);
+        return refused;
+    }
+
+    @Test
+    void aWaitingCallGetsThePlaceOfTheOneThatEnds() {
+        try (RunningApplication application =
+                RunningApplication.start(BeforeApplication.class, PAGE.before("Waiting"), OURS_OFF)) {
+            waitForAPlace(application.bean(Before.class)::export);
+        }
+        try (RunningApplication application = RunningApplication.start(AfterApplication.class, PAGE.after("Waiting"))) {
+            After after = application.bean(After.class);
+            waitForAPlace(after::export);
+
+            hold(after::export);
+            CompletableFuture<String> tooLong = later(after::export);
+            Awaitility.await().until(() -> application.time().waiting() == 1);
+            application.time().advance(Duration.ofSeconds(30));
+            running.remove(tooLong);
+            assertThatExceptionOfType(CompletionException.class)
+                    .isThrownBy(tooLong::join)
+                    .withCauseInstanceOf(RateLimitExceededException.class);
+            reports.finish();
+        }
+    }
+
+    private void waitForAPlace(Supplier<String> export) {
+        hold(export);
+        CompletableFuture<String> waiting = later(export);
+        reports.finish();
+        reports.begun.acquireUninterruptibly();
+        reports.finish();
+        assertThat(waiting.join()).isEqualTo("report");
+    }
+
+    @Test
+    void aLimitForEachUserIsAKey() {
+        try (RunningApplication application =
+                RunningApplication.start(BeforeApplication.class, PAGE.before("A limit for each user"), OURS_OFF)) {
+            BulkheadRegistry registry = application.bean(BulkheadRegistry.class);
+            limitEachUser("alice", "bob", user -> BulkheadOfUser.export(registry, user));
+        }
+        try (RunningApplication application =
+                RunningApplication.start(AfterApplication.class, PAGE.after("A limit for each user"))) {
+            Throttlers throttlers = application.bean(Throttlers.class);
+            limitEachUser("alice", "bob", user -> After.export(throttlers, user));
+            assertThat(throttlers.inFlight("export")).isZero();
+        }
+    }
+
+    private interface Export {
+        String of(String user);
+    }
+
+    private void limitEachUser(String user, String other, Export export) {
+        hold(() -> export.of(user));
+        hold(() -> export.of(user));
+        assertThat(export.of(user)).isEqualTo("busy");
+        CompletableFuture<String> ofOther = hold(() -> export.of(other));
+        reports.finish();
+        assertThat(ofOther.join()).isEqualTo("report");
+        running.forEach(CompletableFuture::join);
+    }
+
+    @Test
+    void springsLimitWaitsWithoutAnEnd() {
+        try (RunningApplication application = RunningApplication.start(BeforeApplication.class, "", OURS_OFF)) {
+            waitForAPlace(application.bean(Before.class)::create);
+        }
+        try (RunningApplication application =
+                RunningApplication.start(AfterApplication.class, PAGE.after("A limited method"))) {
+            waitForAPlace(application.bean(After.class)::create);
+        }
+    }
+
+    @EnableResilientMethods
+    @Import({GreetingApplication.class, Before.class})
+    static class BeforeApplication {}
+
+    @Import({GreetingApplication.class, After.class})
+    static class AfterApplication {}
+
+    @RestController
+    static class Before {
+
+        @GetMapping("/export")
+        @Bulkhead(name = "export")
+        public String export() {
+            return reports.create();
+        }
+
+        @GetMapping("/exportOrBusy")
+        @Bulkhead(name = "export", fallbackMethod = "busy")
+        public String exportOrBusy() {
+            return reports.create();
+        }
+
+        String busy(BulkheadFullException refused) {
+            return "busy";
+        }
+
+        @ConcurrencyLimit(1)
+        public String create() {
+            return reports.create();
+        }
+    }
+
+    @RestController
+    static class After {
+
+        static String export(Throttlers throttlers, String user) {
+            Decision decision = throttlers.get("export").forKey(user).decide(1);
+            if (!decision.allowed()) {
+                return "busy";
+            }
+            try {
+                return reports.create();
+            } finally {
+                decision.release();
+            }
+        }
+
+        @GetMapping("/export")
+        @RateLimited("export")
+        public String export() {
+            return reports.create();
+        }
+
+        @GetMapping("/exportOrBusy")
+        @RateLimited(policy = "export", fallback = "busy")
+        public String exportOrBusy() {
+            return reports.create();
+        }
+
+        String busy(RateLimitExceededException refused) {
+            return "busy";
+        }
+
+        @RateLimited(inFlight = "1", maxWait = "30s")
+        public String create() {
+            return reports.create();
+        }
+    }
+}
