@@ -171,6 +171,31 @@ public abstract class SharesContract {
         assertThat(take(policy, "carol", 3).allowed()).isTrue();
     }
 
+    /** A client that chooses its key can hold all places, but no more than these, and only while it takes from all of them. */
+    @Test
+    void inventedKeysHoldOnlyThePlacesThatTheyUse() {
+        ThrottlePolicy policy = tenants(4);
+        long allowed = 0;
+        for (int i = 0; i < 100; i++) {
+            allowed += take(policy, "key" + i, 1).allowed() ? 1 : 0;
+        }
+        assertThat(allowed).isEqualTo(8 + 4);
+        for (int i = 8; i < 12; i++) {
+            assertThat(take(policy, "key" + i, 2).allowed()).isTrue();
+        }
+        for (int second = 0; second < 5; second++) { // a token of each share comes back, and is taken again
+            advance(Duration.ofSeconds(1));
+            drainAgain(policy);
+            assertThat(take(policy, "bob", 1).allowed()).isFalse();
+            for (int i = 8; i < 12; i++) {
+                assertThat(take(policy, "key" + i, 1).allowed()).isTrue();
+            }
+        }
+        advance(Duration.ofSeconds(3));
+        drainAgain(policy);
+        assertThat(take(policy, "bob", 3).allowed()).isTrue();
+    }
+
     @Test
     void aFullShareMakesRoomForAnotherKey() {
         ThrottlePolicy policy = tenants(2);

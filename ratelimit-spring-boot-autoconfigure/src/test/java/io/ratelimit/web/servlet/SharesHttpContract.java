@@ -112,6 +112,14 @@ abstract class SharesHttpContract {
     }
 
     @Test
+    void anotherSpellingOfATenantHasTheSameShare() {
+        assertThat(allowed("/api/zo%C3%AB")).isEqualTo(11);
+        for (String spelling : List.of("/api/ZO%C3%8B", "/api/%7Ao%c3%ab", "/api/zo%C3%AB;v=1")) {
+            assertThat(get(spelling).status()).as(spelling).isEqualTo(429);
+        }
+    }
+
+    @Test
     void aPolicyInShadowModeRejectsNoTenant() {
         for (int i = 0; i < 8; i++) {
             assertThat(get("/watched/alice").status()).isEqualTo(200);
