@@ -174,6 +174,7 @@ public class RateLimitsEndpoint {
         if (change.until() != null) {
             details.put("until", change.until());
         }
+        log(security, policy, "the limit was changed");
         audit(security, "RATE_LIMIT_CHANGED", policy, tier, details);
         return change;
     }
@@ -228,7 +229,7 @@ public class RateLimitsEndpoint {
                     "the limit has no rate, so the key has no bucket; requests in flight can't be reset");
         }
         throttlers.reset(charge);
-        logger.info("Throttle policy '" + policy + "': a bucket was reset through the actuator");
+        log(security, policy, "a bucket was reset");
         ResetDescriptor reset = descriptors.reset(found, charge, showsKeys.test(security));
         KeyDescriptor bucket = reset.key();
         audit(
@@ -238,6 +239,13 @@ public class RateLimitsEndpoint {
                 tier,
                 bucket == null ? Map.of() : Map.of("key", bucket.parts() == null ? bucket.hash() : bucket.parts()));
         return reset;
+    }
+
+    /** Logs who did it. A name is the application's, but may come from a token: it can't begin another line. */
+    private static void log(SecurityContext security, String policy, String done) {
+        Principal user = security.getPrincipal();
+        String by = user == null ? "" : " by " + user.getName().replaceAll("\\p{C}|\\p{Zl}|\\p{Zp}", "?");
+        logger.info("Throttle policy '" + policy + "': " + done + " through the actuator" + by);
     }
 
     /** Reports a change by the user, or by an empty name if the endpoint needs no authentication. */

@@ -1,16 +1,21 @@
 package io.ratelimit.actuate;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.web.servlet.RawHttp.Response;
 import io.ratelimit.web.servlet.TestServer;
+import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.springframework.boot.actuate.audit.AuditEvent;
 import org.springframework.boot.actuate.audit.AuditEventRepository;
 import org.springframework.boot.actuate.audit.InMemoryAuditEventRepository;
 import org.springframework.boot.actuate.audit.listener.AuditApplicationEvent;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.event.EventListener;
 import org.springframework.security.config.annotation.web.builders.HttpSecurity;
@@ -19,7 +24,10 @@ import org.springframework.security.provisioning.InMemoryUserDetailsManager;
 import org.springframework.security.web.SecurityFilterChain;
 
 /** The audit events of changes through the actuator. */
+@ExtendWith(OutputCaptureExtension.class)
 class AuditTests {
+
+    private static final String FORGER = "ops\n INFO forged\u2028 line";
 
     private static final String YAML = """
             management:
@@ -95,6 +103,25 @@ class AuditTests {
         }
     }
 
+    /** Also without a repository of audit events: whoever looks at night has the log. */
+    @Test
+    void theLogNamesTheUserInOneLine(CapturedOutput output) {
+        try (TestServer server = server("never")) {
+            post(server, "/all", "{\"capacity\": 9}", 200);
+            delete(server, "/all");
+            server.http()
+                    .request(
+                            "DELETE",
+                            "/actuator/ratelimits/named?key=alice",
+                            "Authorization: Basic "
+                                    + Base64.getEncoder().encodeToString((FORGER + ":forger").getBytes(UTF_8)));
+        }
+        assertThat(output)
+                .contains("Throttle policy 'all': the limit was changed through the actuator by admin")
+                .contains("Throttle policy 'all': a bucket was reset through the actuator by admin")
+                .contains("Throttle policy 'named': a bucket was reset through the actuator by ops? INFO forged? line");
+    }
+
     @Test
     void withoutARepositoryNoEventIsPublished() {
         try (TestServer server = server("never")) {
@@ -146,10 +173,9 @@ class AuditTests {
 
         @Bean
         InMemoryUserDetailsManager users() {
-            return new InMemoryUserDetailsManager(User.withUsername("admin")
-                    .password("{noop}admin")
-                    .roles("ADMIN")
-                    .build());
+            return new InMemoryUserDetailsManager(
+                    User.withUsername("admin").password("{noop}admin").build(),
+                    User.withUsername(FORGER).password("{noop}forger").build());
         }
     }
 

@@ -644,6 +644,62 @@ class DashboardTests {
         browser.nothingSticksOut();
     }
 
+    /** The picture of the README: six policies that deny, and the demand of one of them. */
+    @Test
+    void aCardThatIsOpenedFromTheTableStandsBesideIt() throws IOException {
+        twelveMinutesOfSessions("items-candidate");
+        anEveningOfDenials();
+        browser.size(1200, 750);
+        browser.select("view", "table");
+        browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
+        browser.click("#only");
+        await().untilAsserted(() ->
+                assertThat(browser.texts("#rows tr:not([hidden])")).hasSize(6));
+        browser.click("#rows a[href='#items-candidate']");
+        browser.click(card("items-candidate") + " .demand summary");
+        browser.awaitText(card("items-candidate") + " .demand-sentence", "of 200");
+        assertThat(browser.run(
+                        "const [table, card] = ['#table', arguments[0]].map(part =>"
+                                + " document.querySelector(part).getBoundingClientRect());"
+                                + " return table.right < card.left && Math.abs(table.top - card.top) < 60",
+                        card("items-candidate")))
+                .isEqualTo(true);
+        browser.run("document.querySelector('.legend').scrollIntoView()");
+        browser.nothingSticksOut();
+        browser.picture("front");
+        browser.dark(true);
+        browser.awaitText("#state", "Live");
+        browser.picture("front-dark");
+        browser.dark(false);
+    }
+
+    /** Five minutes in which customers load items, and some go beyond five other limits. */
+    private void anEveningOfDenials() {
+        SplittableRandom random = new SplittableRandom(2);
+        for (int second = 0; second < 300; second++) {
+            for (int user = random.nextInt(60); user < 200; user += 1 + random.nextInt(60)) {
+                int items = second > 200 && user < 2 ? 130 : random.nextInt(1, 13);
+                for (int i = 0; i < items; i++) {
+                    throttlers.get("items-candidate").forKey("user" + user).decide(1);
+                }
+            }
+            if (second > 120 && second < 200) {
+                flood("mallory", 30);
+            }
+            decide(second % 3 == 0 ? 10 : 0, "report", "alice");
+            decide(second % 7 == 0 ? 1 : 0, "vouchers", "192.0.2.7");
+            decide(second % 3 > 0 ? 1 : 0, "wrong-passwords", "192.0.2.7", "bob");
+            decide(second % 20 == 0 ? 1 : 0, "exports", "carol");
+            time.advance(SECOND);
+        }
+    }
+
+    private void decide(int cost, String policy, String... key) {
+        if (cost > 0) {
+            throttlers.get(policy).forKey(key).decide(cost);
+        }
+    }
+
     /** Five minutes, with a flood in the third. */
     private void anEveningInTheShop() {
         for (int i = 0; i < 300; i++) {

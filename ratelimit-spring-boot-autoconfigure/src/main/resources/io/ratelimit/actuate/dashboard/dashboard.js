@@ -235,7 +235,7 @@ class Policy {
     const { rate, inFlight, shares, tiers, mode, deniedKeys } = this.data;
     this.row.className = mode;
     const more = Object.keys(tiers).length;
-    write(this.cells.limit, mode === 'off' ? 'off' : `${rate ?? inFlightText(inFlight)}${more ? `, ${more} tiers` : ''}${shares ? ', in shares' : ''}${mode === 'shadow' ? ' (shadow)' : ''}`);
+    write(this.cells.limit, mode === 'off' ? 'off' : `${rate ?? inFlightText(inFlight)}${more ? `, ${more} tier${more === 1 ? '' : 's'}` : ''}${shares ? ', in shares' : ''}${mode === 'shadow' ? ' (shadow)' : ''}`);
     write(this.cells.allowed, number(this.totals.allowed));
     write(this.cells.denied, number(this.denials));
     write(this.cells.share, percent(this.denials, this.decisions));
