@@ -12,7 +12,6 @@ import io.ratelimit.Charge;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.jdbc.JdbcStorage;
-import io.ratelimit.jdbc.JdbcStorage.CreateTable;
 import io.ratelimit.jdbc.JdbcStorage.Settings;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
@@ -83,7 +82,7 @@ final class DatabaseLimiters implements AutoCloseable {
         config.setMaximumPoolSize(CONNECTIONS);
         this.pool = new HikariDataSource(config);
         Deadline deadline = new Deadline(new SystemTimeSource(), TIMEOUT);
-        Settings settings = new Settings("ratelimit_bucket", CreateTable.ALWAYS, CONNECTIONS, TIMEOUT, "", "");
+        Settings settings = new Settings("ratelimit_bucket", url -> true, CONNECTIONS, TIMEOUT, "", "");
         this.storage = new JdbcStorage(source, settings, deadline);
         this.store = new FailoverBucketStore(
                 "the database",

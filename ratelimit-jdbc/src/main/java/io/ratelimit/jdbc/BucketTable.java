@@ -2,6 +2,7 @@ package io.ratelimit.jdbc;
 
 import io.ratelimit.CompareAndSetBucketStore.Reading;
 import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.KeyHash;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -160,27 +161,6 @@ record BucketTable(String name) {
         return LocalDateTime.ofInstant(Instant.EPOCH.plus(epochMicros, ChronoUnit.MICROS), ZoneOffset.UTC);
     }
 
-    /** Puts a value in place of any other. */
-    void put(byte[] id, byte[] value, long expires, Session session, Deadline.Call call) throws SQLException {
-        LocalDateTime time = time(expires);
-        String update = "UPDATE " + name + " SET state = ?, expires = ? WHERE id = ?";
-        if (!execute(update, session, call, value, time, id) && !insert(id, value, time, session, call)) {
-            execute(update, session, call, value, time, id);
-        }
-    }
-
-    private boolean insert(byte[] id, byte[] value, LocalDateTime expires, Session session, Deadline.Call call)
-            throws SQLException {
-        try {
-            return execute(session.dialect().insert(name), session, call, value, expires, id);
-        } catch (SQLException failed) {
-            if (JdbcFailures.isConflict(failed)) {
-                return false;
-            }
-            throw failed;
-        }
-    }
-
     /** Removes a row. Returns whether there was one. */
     boolean remove(byte[] id, Session session, Deadline.Call call) throws SQLException {
         return execute("DELETE FROM " + name + " WHERE id = ?", session, call, id);
@@ -189,7 +169,7 @@ record BucketTable(String name) {
     /** Removes the rows that have expired by the server's clock, in batches. */
     void removeExpired(Session session, Deadline.Call call) throws SQLException {
         LocalDateTime now =
-                time(read(List.of(new byte[TableIds.BYTES]), session, call).epochMicros());
+                time(read(List.of(new byte[KeyHash.BYTES]), session, call).epochMicros());
         int removed = BATCH;
         while (removed == BATCH && call.leftNanos() > 0) {
             PreparedStatement delete = session.prepare(session.dialect().deleteExpired(name, BATCH), call);
@@ -201,7 +181,7 @@ record BucketTable(String name) {
     /** Returns whether the table exists. */
     boolean exists(Session session, Deadline.Call call) throws SQLException {
         try {
-            read(List.of(new byte[TableIds.BYTES]), session, call);
+            read(List.of(new byte[KeyHash.BYTES]), session, call);
             return true;
         } catch (SQLException failed) {
             if (JdbcFailures.isMissingTable(failed)) {

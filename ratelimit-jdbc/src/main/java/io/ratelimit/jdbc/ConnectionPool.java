@@ -3,6 +3,7 @@ package io.ratelimit.jdbc;
 import io.ratelimit.BackendException;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.Deadline.CongestedException;
+import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -11,7 +12,6 @@ import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.Function;
 import javax.sql.DataSource;
 
 /**
@@ -40,6 +40,11 @@ final class ConnectionPool {
         this(source, size, timeout, LONGEST_OPENING);
     }
 
+    /** Work on a connection. */
+    interface Work<T> {
+        T on(Session session, Deadline.Call call) throws SQLException;
+    }
+
     /** @param longestOpening after which another connection is opened in place of one that doesn't open */
     ConnectionPool(DataSource source, int size, Duration timeout, Duration longestOpening) {
         this.source = source;
@@ -55,7 +60,7 @@ final class ConnectionPool {
      * @throws BackendException if no connection can be opened, or the work throws it
      * @throws CongestedException if all connections are in use
      */
-    <T> T with(Deadline.Call call, Function<Session, T> work) {
+    <T> T with(Deadline.Call call, Work<T> work) {
         if (!call.acquire(free)) {
             throw new CongestedException("all " + size + " connections to the database were in use", null);
         }
@@ -63,7 +68,9 @@ final class ConnectionPool {
             Session session = idle.poll();
             session = session != null ? session : open(call);
             try {
-                return work.apply(session);
+                return work.on(session, call);
+            } catch (SQLException failed) {
+                throw session.failed(failed, call);
             } catch (BackendException failed) {
                 throw failed;
             } catch (Throwable failed) {
@@ -139,10 +146,8 @@ final class ConnectionPool {
             session.close();
         }
         if (session.isLost()) {
-            for (Session other = idle.poll(); other != null; other = idle.poll()) {
-                other.discard(); // they were opened at the same time
-                other.close();
-            }
+            idle.forEach(Session::discard); // they were opened at the same time
+            closeIdle();
         }
     }
 

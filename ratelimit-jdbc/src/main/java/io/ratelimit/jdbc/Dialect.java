@@ -20,8 +20,17 @@ enum Dialect {
             "(SELECT 1 AS n)",
             "",
             "DELETE FROM %1$s WHERE expires < ? LIMIT %2$d",
-            new Setting("SET time_zone = '+00:00'", "SET time_zone = DEFAULT")), // a clock without a repeated hour
-    MARIADB("MariaDB", MYSQL.clock, MYSQL.oneRow, MYSQL.ignoringDuplicates, MYSQL.deleteExpired, MYSQL.settings),
+            Setting.UTC,
+            new Setting("SET max_execution_time = %d", "SET max_execution_time = DEFAULT"), // of a SELECT
+            new Setting("SET innodb_lock_wait_timeout = CEIL(%d / 1000)", "SET innodb_lock_wait_timeout = DEFAULT")),
+    MARIADB(
+            "MariaDB",
+            MYSQL.clock,
+            MYSQL.oneRow,
+            MYSQL.ignoringDuplicates,
+            MYSQL.deleteExpired,
+            Setting.UTC,
+            new Setting("SET max_statement_time = %d / 1000", "SET max_statement_time = DEFAULT")),
     ORACLE(
             "Oracle",
             "(EXTRACT(DAY FROM SYS_EXTRACT_UTC(SYSTIMESTAMP) - TIMESTAMP '1970-01-01 00:00:00') * 86400"
@@ -59,7 +68,11 @@ enum Dialect {
      * @param set a number is the longest time of a statement in milliseconds
      * @param reset restores the default, as the connection may go back into a pool of the application
      */
-    private record Setting(String set, String reset) {}
+    private record Setting(String set, String reset) {
+
+        /** A clock without a repeated hour. */
+        private static final Setting UTC = new Setting("SET time_zone = '+00:00'", "SET time_zone = DEFAULT");
+    }
 
     /**
      * @param product the name by which the driver calls the database

@@ -4,12 +4,13 @@ import io.ratelimit.remote.Deadline;
 import java.time.Duration;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import javax.sql.DataSource;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
+import org.jspecify.annotations.Nullable;
 
 /** Removes the rows of full buckets, every few minutes, on a connection of its own. A failure waits for the next time. */
 final class Janitor {
@@ -27,32 +28,27 @@ final class Janitor {
         return daemon;
     });
 
-    private final AtomicBoolean started = new AtomicBoolean();
-    private volatile boolean active;
+    private @Nullable ScheduledFuture<?> schedule;
 
     Janitor(DataSource source, BucketTable table) {
         this.source = source;
         this.table = table;
     }
 
-    /** Begins at a random moment, as other instances do the same, or continues. */
-    void start() {
-        active = true;
-        if (started.compareAndSet(false, true)) {
+    /** Begins at a random moment, as other instances do the same. */
+    synchronized void start() {
+        if (schedule == null) {
             long seconds = PAUSE.toSeconds();
             long first = 1 + ThreadLocalRandom.current().nextLong(seconds);
-            thread.scheduleWithFixedDelay(this::sweepIfActive, first, seconds, TimeUnit.SECONDS);
+            schedule = thread.scheduleWithFixedDelay(this::sweep, first, seconds, TimeUnit.SECONDS);
         }
     }
 
     /** Pauses until {@link #start}. */
-    void stop() {
-        active = false;
-    }
-
-    private void sweepIfActive() {
-        if (active) {
-            sweep();
+    synchronized void stop() {
+        if (schedule != null) {
+            schedule.cancel(false);
+            schedule = null;
         }
     }
 

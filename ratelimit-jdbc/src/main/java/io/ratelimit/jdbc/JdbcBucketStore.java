@@ -12,7 +12,9 @@ import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.Deadline.CongestedException;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
 
@@ -55,7 +57,7 @@ final class JdbcBucketStore implements Deadline.Bounded, LeasingBucketStore {
 
     /** Does work with the rows of a call. */
     <T> T call(Deadline.Call call, Function<Rows, T> work) {
-        return connections.with(call, session -> work.apply(new Rows(session, call)));
+        return connections.with(call, (session, sameCall) -> work.apply(new Rows(session, sameCall)));
     }
 
     @Override
@@ -109,6 +111,7 @@ final class JdbcBucketStore implements Deadline.Bounded, LeasingBucketStore {
 
         private final Session session;
         private final Deadline.Call call;
+        private final Map<BucketName, byte[]> rowIds = new HashMap<>(2);
         private long began;
         private long clock;
 
@@ -122,13 +125,18 @@ final class JdbcBucketStore implements Deadline.Bounded, LeasingBucketStore {
         protected Reading read(List<BucketName> buckets) {
             began = System.nanoTime();
             try {
-                Reading read = table.read(buckets.stream().map(ids::of).toList(), session, call);
+                List<byte[]> wanted = buckets.stream().map(this::id).toList();
+                Reading read = table.read(wanted, session, call);
                 clock = read.epochMicros();
                 long testTime = time.getAsLong();
                 return testTime == SERVER_TIME ? read : new Reading(testTime, read.values());
             } catch (SQLException failed) {
                 throw session.failed(failed, call);
             }
+        }
+
+        private byte[] id(BucketName bucket) {
+            return rowIds.computeIfAbsent(bucket, ids::of);
         }
 
         @Override
@@ -147,10 +155,7 @@ final class JdbcBucketStore implements Deadline.Bounded, LeasingBucketStore {
 
         private Write write(Change change) {
             return new Write(
-                    ids.of(change.bucket()),
-                    change.before(),
-                    change.after(),
-                    Write.expires(clock, change.timeToLive()));
+                    id(change.bucket()), change.before(), change.after(), Write.expires(clock, change.timeToLive()));
         }
 
         @Override

@@ -6,7 +6,6 @@ import io.ratelimit.jdbc.BucketTable.Write;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.SignedChangeBoard;
 import java.nio.charset.StandardCharsets;
-import java.sql.SQLException;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -63,10 +62,16 @@ final class JdbcChanges extends SignedChangeBoard {
 
     @Override
     public CompletableFuture<?> put(String limit, String signed) {
+        byte[] id = ids.ofChange(limit);
         byte[] value = signed.getBytes(StandardCharsets.UTF_8);
         return call((session, call) -> {
-            long now = table.read(List.of(ids.ofChange(limit)), session, call).epochMicros();
-            table.put(ids.ofChange(limit), value, Write.expires(now, TO_LIVE), session, call);
+            boolean written = false;
+            while (!written) {
+                Reading before = table.read(List.of(id), session, call);
+                long expires = Write.expires(before.epochMicros(), TO_LIVE);
+                Write write = new Write(id, before.values().get(0), value, expires);
+                written = table.compareAndSet(List.of(write), session, call);
+            }
             return true;
         });
     }
@@ -76,24 +81,9 @@ final class JdbcChanges extends SignedChangeBoard {
         return call((session, call) -> table.remove(ids.ofChange(limit), session, call));
     }
 
-    /** An operation on a connection. */
-    private interface Work<T> {
-        T on(Session session, Deadline.Call call) throws SQLException;
-    }
-
-    private <T> CompletableFuture<T> call(Work<T> work) {
+    private <T> CompletableFuture<T> call(ConnectionPool.Work<T> work) {
         return CompletableFuture.supplyAsync(
-                () -> {
-                    Deadline.Call call = Deadline.Call.within(TIMEOUT, JdbcFailures::of);
-                    return connections.with(call, session -> {
-                        try {
-                            return work.on(session, call);
-                        } catch (SQLException failed) {
-                            throw session.failed(failed, call);
-                        }
-                    });
-                },
-                thread);
+                () -> connections.with(Deadline.Call.within(TIMEOUT, JdbcFailures::of), work), thread);
     }
 
     void close() {

@@ -17,7 +17,12 @@ final class JdbcFailures {
     static final String STATEMENT_CANCELLED = "57014";
 
     /** A statement that the server ended because it took too long, or waited too long for a lock. */
-    private static final List<String> CANCELLED = List.of(STATEMENT_CANCELLED, "55P03", "HYT00");
+    private static final List<String> CANCELLED = List.of(STATEMENT_CANCELLED, "55P03", "HYT00", "70100");
+
+    /** A server that doesn't write, such as a replica. The codes are those of MySQL, MariaDB, SQL Server, Oracle and H2. */
+    private static final List<String> READ_ONLY = List.of("25006", "0A000");
+
+    private static final List<Integer> READ_ONLY_CODES = List.of(1290, 1836, 3906, 16000, 90097);
 
     private static final String DUPLICATE = "23505";
     private static final String CONSTRAINT = "23000";
@@ -38,7 +43,7 @@ final class JdbcFailures {
             }
             if (cause instanceof SQLException error) {
                 return new BackendException(
-                        "the database failed: " + error.getMessage(), error, isMisconfigured(error));
+                        "the database failed: " + error.getMessage(), error, isRefused(error) || isReadOnly(error));
             }
         }
         return new BackendException("the database failed: " + failure, failure);
@@ -53,8 +58,13 @@ final class JdbcFailures {
     }
 
     /** Returns whether the server refused a statement for a reason that doesn't end by itself. */
-    static boolean isMisconfigured(SQLException error) {
-        return MISCONFIGURED.stream().anyMatch(state(error)::startsWith);
+    static boolean isRefused(SQLException error) {
+        return MISCONFIGURED.stream().anyMatch(state(error)::startsWith) && !isReadOnly(error);
+    }
+
+    /** Returns whether the server doesn't write. After a failover, another connection may lead to one that does. */
+    private static boolean isReadOnly(SQLException error) {
+        return READ_ONLY.contains(state(error)) || READ_ONLY_CODES.contains(error.getErrorCode());
     }
 
     /** Returns whether a statement took too long. */

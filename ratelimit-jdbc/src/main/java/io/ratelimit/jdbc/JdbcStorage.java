@@ -10,6 +10,7 @@ import io.ratelimit.remote.Storage;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.List;
+import java.util.function.Predicate;
 import javax.sql.DataSource;
 
 /**
@@ -30,37 +31,24 @@ public final class JdbcStorage implements Storage {
     private final JdbcChanges changes;
     private final Janitor janitor;
 
-    /** The cases in which a missing table is created at the start. */
-    public enum CreateTable {
-
-        /** The table is created in a database in memory. */
-        EMBEDDED,
-
-        /** The table is created if it is missing. */
-        ALWAYS,
-
-        /** The table is never created. */
-        NEVER
-    }
-
     /**
      * The settings of a storage.
      *
      * @param table the name of the table, with its schema if there is one
-     * @param create whether a missing table is created
+     * @param creates whether a missing table is created at the start in the database of a URL
      * @param connections the most connections that calls use at the same time
      * @param timeout the longest time of a statement
      * @param prefix makes the rows of this application others than those of another one
      * @param secret the key of the hash in ids, and of the HMAC of changes; empty for none
      */
     public record Settings(
-            String table, CreateTable create, int connections, Duration timeout, String prefix, String secret) {
+            String table, Predicate<String> creates, int connections, Duration timeout, String prefix, String secret) {
 
         /** Leaves out the secret. */
         @Override
         public String toString() {
-            return "Settings[table=" + table + ", create=" + create + ", connections=" + connections + ", timeout="
-                    + timeout + ", prefix=" + prefix + "]";
+            return "Settings[table=" + table + ", connections=" + connections + ", timeout=" + timeout + ", prefix="
+                    + prefix + "]";
         }
     }
 
@@ -115,14 +103,7 @@ public final class JdbcStorage implements Storage {
     public void selfTest() {
         Deadline.Call call = Deadline.Call.within(START_TIMEOUT, JdbcFailures::of);
         janitor.start();
-        connections.with(call, session -> {
-            try {
-                requireTable(session, call);
-                return true;
-            } catch (SQLException failed) {
-                throw session.failed(failed, call);
-            }
-        });
+        connections.with(call, this::requireTable);
         for (int i = 0; i < WARM_UPS; i++) {
             if (!store.call(call, rows -> rows.take(List.of(PROBE))).allowed()) {
                 throw new BackendException("the bucket of the self-test is empty", null, true);
@@ -131,15 +112,16 @@ public final class JdbcStorage implements Storage {
         connections.fill(call);
     }
 
-    private void requireTable(Session session, Deadline.Call call) throws SQLException {
+    private boolean requireTable(Session session, Deadline.Call call) throws SQLException {
         if (!table.exists(session, call)) {
-            if (settings.create == CreateTable.NEVER
-                    || settings.create == CreateTable.EMBEDDED && !session.isEmbedded()) {
+            if (!settings.creates.test(
+                    String.valueOf(session.connection().getMetaData().getURL()))) {
                 throw new MissingTableException(
                         table.name(), "io/ratelimit/jdbc/" + session.dialect().script());
             }
             table.create(source, session, call);
         }
+        return true;
     }
 
     @Override

@@ -26,14 +26,17 @@ final class Session {
     private final Map<String, PreparedStatement> statements = new HashMap<>();
     private final Connection connection;
     private final Dialect dialect;
-    private final int originalTimeout;
+    private final Settings original;
     private boolean usable = true;
     private boolean lost;
 
-    private Session(Connection connection, Dialect dialect, int originalTimeout) {
+    /** The settings of a connection before it was set up. */
+    private record Settings(int timeout, boolean autoCommit, int isolation) {}
+
+    private Session(Connection connection, Dialect dialect, Settings original) {
         this.connection = connection;
         this.dialect = dialect;
-        this.originalTimeout = originalTimeout;
+        this.original = original;
     }
 
     /**
@@ -42,12 +45,14 @@ final class Session {
      */
     static Session of(Connection connection, Duration timeout) throws SQLException {
         try {
-            int originalTimeout = setNetworkTimeout(connection, Math.max(timeout.toMillis(), 1));
+            int networkTimeout = setNetworkTimeout(connection, Math.max(timeout.toMillis(), 1));
             Dialect dialect = Dialect.of(connection.getMetaData().getDatabaseProductName());
+            boolean autoCommit = connection.getAutoCommit();
             connection.setAutoCommit(true);
+            Settings original = new Settings(networkTimeout, autoCommit, connection.getTransactionIsolation());
             connection.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
             execute(dialect.settings(Math.max(timeout.toMillis() * 9 / 10, 1)), connection);
-            return new Session(connection, dialect, originalTimeout);
+            return new Session(connection, dialect, original);
         } catch (IllegalArgumentException unknown) {
             connection.close();
             throw new BackendException(String.valueOf(unknown.getMessage()), unknown, true);
@@ -84,11 +89,6 @@ final class Session {
         return connection;
     }
 
-    /** Returns whether the database is in the memory of this process. */
-    boolean isEmbedded() throws SQLException {
-        return String.valueOf(connection.getMetaData().getURL()).startsWith("jdbc:h2:mem:");
-    }
-
     /** Returns a statement that ends by the deadline. It stays open for later calls, as to prepare it again takes time. */
     PreparedStatement prepare(String sql, Deadline.Call call) throws SQLException {
         limit(call);
@@ -117,7 +117,7 @@ final class Session {
     }
 
     private void setTimeout(long millis) throws SQLException {
-        if (originalTimeout != UNSUPPORTED) {
+        if (original.timeout != UNSUPPORTED) {
             connection.setNetworkTimeout(Runnable::run, (int) millis);
         }
     }
@@ -125,7 +125,7 @@ final class Session {
     /** Returns the failure of a call, and records whether this connection may be used again. */
     BackendException failed(SQLException error, Deadline.Call call) {
         boolean late = JdbcFailures.isLate(error);
-        boolean refused = JdbcFailures.isMisconfigured(error);
+        boolean refused = JdbcFailures.isRefused(error);
         usable &= (refused || JdbcFailures.isCancelled(error)) && !isInTransaction();
         lost |= !late && !refused;
         return late ? call.late(error) : JdbcFailures.of(error);
@@ -169,7 +169,9 @@ final class Session {
                     closing.rollback();
                 }
                 execute(dialect.resets(), closing);
-                setTimeout(originalTimeout);
+                closing.setTransactionIsolation(original.isolation);
+                closing.setAutoCommit(original.autoCommit);
+                setTimeout(original.timeout);
             }
         } catch (SQLException closed) {
             usable = false;

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.ratelimit.BackendException;
 import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.KeyHash;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.sql.Connection;
@@ -79,18 +80,22 @@ class ConnectionPoolTests {
 
     private void fail(ConnectionPool connections, SQLException error) {
         Deadline.Call call = call();
-        assertThatThrownBy(() -> connections.with(call, session -> {
-                    throw session.failed(error, call);
+        assertThatThrownBy(() -> connections.with(call, (session, sameCall) -> {
+                    throw error;
                 }))
                 .isInstanceOf(BackendException.class);
     }
 
     @Test
     void aConnectionOfThePoolOfTheApplicationReturnsWithoutSettings() throws Exception {
+        connection.setAutoCommit(false);
+        connection.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
         ConnectionPool connections = new ConnectionPool(pool(), 1, TIMEOUT);
         connections.fill(call());
         assertThat(options()).containsExactly("statement_timeout", "synchronous_commit");
         connections.stop();
+        assertThat(connection.getAutoCommit()).isFalse();
+        assertThat(connection.getTransactionIsolation()).isEqualTo(Connection.TRANSACTION_SERIALIZABLE);
         assertThat(options()).isEmpty();
         assertThat(connection.getNetworkTimeout()).isZero();
     }
@@ -100,17 +105,13 @@ class ConnectionPoolTests {
         ConnectionPool connections = new ConnectionPool(pool(), 1, TIMEOUT);
         for (int i = 0; i < 3; i++) {
             Deadline.Call call = call();
-            assertThatThrownBy(() -> connections.with(call, session -> {
-                        try {
-                            return table.read(List.of(new byte[TableIds.BYTES]), session, call);
-                        } catch (SQLException missing) {
-                            throw session.failed(missing, call);
-                        }
-                    }))
+            assertThatThrownBy(() -> connections.with(
+                            call,
+                            (session, sameCall) -> table.read(List.of(new byte[KeyHash.BYTES]), session, sameCall)))
                     .hasMessageContaining(table.name());
         }
         fail(connections, new SQLException("no right to this table", "42501"));
-        connections.with(call(), session -> true);
+        connections.with(call(), (session, call) -> true);
         assertThat(opened).hasValue(1);
     }
 
@@ -119,22 +120,16 @@ class ConnectionPoolTests {
         ConnectionPool connections = new ConnectionPool(pool(), 1, TIMEOUT);
         connections.fill(call());
         Deadline.Call late = Deadline.Call.within(Duration.ZERO, JdbcFailures::of);
-        assertThatThrownBy(() -> connections.with(late, session -> {
-                    try {
-                        return session.prepare("SELECT 1", late);
-                    } catch (SQLException failed) {
-                        throw session.failed(failed, late);
-                    }
-                }))
+        assertThatThrownBy(() -> connections.with(late, (session, call) -> session.prepare("SELECT 1", call)))
                 .isInstanceOf(BackendException.class);
-        connections.with(call(), session -> true);
+        connections.with(call(), (session, call) -> true);
         assertThat(opened).hasValue(1);
     }
 
     @Test
     void aBugWithinATransactionEndsTheConnection() throws Exception {
         ConnectionPool connections = new ConnectionPool(pool(), 1, TIMEOUT);
-        assertThatThrownBy(() -> connections.with(call(), session -> {
+        assertThatThrownBy(() -> connections.with(call(), (session, call) -> {
                     throw new StackOverflowError();
                 }))
                 .isInstanceOf(StackOverflowError.class);
@@ -158,8 +153,9 @@ class ConnectionPoolTests {
             }
         };
         ConnectionPool connections = new ConnectionPool(silentOnce, 1, TIMEOUT, Duration.ofSeconds(1));
-        assertThatThrownBy(() -> connections.with(call(), session -> true)).isInstanceOf(BackendException.class);
-        assertThatThrownBy(() -> connections.with(call(), session -> {
+        assertThatThrownBy(() -> connections.with(call(), (session, call) -> true))
+                .isInstanceOf(BackendException.class);
+        assertThatThrownBy(() -> connections.with(call(), (session, call) -> {
                     throw new IllegalStateException("on the second connection");
                 }))
                 .hasMessage("on the second connection");

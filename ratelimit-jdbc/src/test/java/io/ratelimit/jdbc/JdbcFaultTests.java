@@ -8,7 +8,6 @@ import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.jdbc.JdbcStorage.CreateTable;
 import io.ratelimit.jdbc.JdbcStorage.MissingTableException;
 import io.ratelimit.jdbc.JdbcStorage.Settings;
 import io.ratelimit.remote.Deadline.CongestedException;
@@ -19,9 +18,12 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.postgresql.ds.PGSimpleDataSource;
 
 /** A PostgreSQL that locks rows, is slow, is gone or lacks the table. */
@@ -39,26 +41,30 @@ class JdbcFaultTests {
 
     private final String table = TestDatabase.newTable();
 
-    private JdbcStorage storage(DataSource source, int connections, CreateTable create) {
+    private JdbcStorage storage(DataSource source, int connections, boolean create) {
         return new JdbcStorage(
-                source, new Settings(table, create, connections, TIMEOUT, "shop", ""), TestDatabase.deadline(TIMEOUT));
+                source,
+                new Settings(table, url -> create, connections, TIMEOUT, "shop", ""),
+                TestDatabase.deadline(TIMEOUT));
     }
 
     /** Locks all rows, and takes until the lock is released. */
-    private Connection lockRows() throws SQLException {
-        Connection other = TestDatabase.postgres().getConnection();
+    private Connection lockRows(DataSource source) throws SQLException {
+        Connection other = source.getConnection();
         other.setAutoCommit(false);
         other.createStatement().execute("SELECT * FROM " + table + " FOR UPDATE");
         return other;
     }
 
-    @Test
-    void aRowThatIsLockedForASecondDelaysNoCallAndGrantsNothingTwice() throws Exception {
-        try (JdbcStorage storage = storage(TestDatabase.postgres(), 8, CreateTable.ALWAYS)) {
+    /** The server ends the statements that wait: none of the late calls keeps tokens. */
+    @ParameterizedTest
+    @MethodSource("io.ratelimit.jdbc.TestDatabase#servers")
+    void aRowThatIsLockedForASecondDelaysNoCallAndCostsNothing(DataSource source) throws Exception {
+        try (JdbcStorage storage = storage(source, 8, true)) {
             storage.selfTest();
             int granted = storage.store().take(List.of(ALICE)).allowed() ? 1 : 0;
             int failed = 0;
-            try (Connection locking = lockRows()) {
+            try (Connection locking = lockRows(source)) {
                 long began = System.nanoTime();
                 while (System.nanoTime() - began < 1_000_000_000) {
                     long call = System.nanoTime();
@@ -81,10 +87,10 @@ class JdbcFaultTests {
 
     @Test
     void aCallWithoutAFreeConnectionIsCongestedAndProvesNoOutage() throws Exception {
-        try (JdbcStorage storage = storage(TestDatabase.postgres(), 1, CreateTable.ALWAYS)) {
+        try (JdbcStorage storage = storage(TestDatabase.postgres(), 1, true)) {
             storage.selfTest();
             assertThat(storage.store().take(List.of(ALICE)).allowed()).isTrue();
-            try (Connection locking = lockRows()) {
+            try (Connection locking = lockRows(TestDatabase.postgres())) {
                 CompletableFuture<?> first =
                         CompletableFuture.runAsync(() -> storage.store().take(List.of(ALICE)));
                 List<BackendException> failures = new java.util.ArrayList<>();
@@ -102,7 +108,7 @@ class JdbcFaultTests {
     void aDatabaseThatIsGoneFailsAtOnce() {
         PGSimpleDataSource gone = new PGSimpleDataSource();
         gone.setUrl("jdbc:postgresql://127.0.0.1:1/gone");
-        try (JdbcStorage storage = storage(gone, 2, CreateTable.ALWAYS)) {
+        try (JdbcStorage storage = storage(gone, 2, true)) {
             for (int i = 0; i < 10; i++) {
                 assertThatThrownBy(() -> storage.store().take(List.of(ALICE)))
                         .isInstanceOf(BackendException.class)
@@ -118,7 +124,7 @@ class JdbcFaultTests {
         try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
             PGSimpleDataSource source = new PGSimpleDataSource();
             source.setUrl("jdbc:postgresql://127.0.0.1:" + silent.getLocalPort() + "/silent");
-            try (JdbcStorage storage = storage(source, 2, CreateTable.ALWAYS)) {
+            try (JdbcStorage storage = storage(source, 2, true)) {
                 for (int i = 0; i < 5; i++) {
                     long began = System.nanoTime();
                     assertThatThrownBy(() -> storage.store().take(List.of(ALICE)))
@@ -132,7 +138,7 @@ class JdbcFaultTests {
 
     @Test
     void aMissingTableNamesTheScriptThatCreatesIt() {
-        try (JdbcStorage storage = storage(TestDatabase.postgres(), 2, CreateTable.EMBEDDED)) {
+        try (JdbcStorage storage = storage(TestDatabase.postgres(), 2, false)) {
             assertThatThrownBy(storage::selfTest)
                     .isInstanceOfSatisfying(MissingTableException.class, missing -> assertThat(
                                     getClass().getClassLoader().getResource(missing.script()))
@@ -144,10 +150,51 @@ class JdbcFaultTests {
         }
     }
 
+    /** A replica, or a server that was the primary until a failover: the URL may lead to another one since. */
+    @Test
+    void aServerThatDoesNotWriteIsAMistakeUntilAnotherConnectionLeadsToThePrimary() {
+        AtomicBoolean replica = new AtomicBoolean();
+        DataSource source = new PGSimpleDataSource() {
+            @Override
+            public Connection getConnection() throws SQLException {
+                Connection connection = TestDatabase.postgres().getConnection();
+                if (replica.get()) {
+                    connection.createStatement().execute("SET default_transaction_read_only = on");
+                }
+                return connection;
+            }
+        };
+        try (JdbcStorage storage = storage(source, 2, true)) {
+            storage.selfTest();
+            storage.stop();
+            replica.set(true);
+            storage.start();
+            BackendException failed = catchThrowableOfType(
+                    BackendException.class, () -> storage.store().take(List.of(ALICE)));
+            assertThat(failed).hasMessageContaining("read-only transaction");
+            assertThat(failed.isMisconfiguration()).isTrue();
+            replica.set(false);
+            assertThat(storage.store().take(List.of(ALICE)).allowed()).isTrue();
+        }
+    }
+
+    @Test
+    void aTableWithOtherColumnsIsAMistakeThatTheStartReports() {
+        TestDatabase.execute(
+                TestDatabase.postgres(),
+                "CREATE TABLE " + table + " (id bytea PRIMARY KEY, state bytea NOT NULL, expires bigint NOT NULL)");
+        try (JdbcStorage storage = storage(TestDatabase.postgres(), 2, true)) {
+            BackendException failed = catchThrowableOfType(BackendException.class, storage::selfTest);
+            assertThat(failed)
+                    .hasMessageContaining("column \"expires\" is of type bigint but expression is of type timestamp");
+            assertThat(failed.isMisconfiguration()).isTrue();
+        }
+    }
+
     /** As at a checkpoint of CRaC. */
     @Test
     void aStoppedStorageHasNoConnectionAndAStartedOneWorksAgain() {
-        try (JdbcStorage storage = storage(TestDatabase.postgres(), 2, CreateTable.ALWAYS)) {
+        try (JdbcStorage storage = storage(TestDatabase.postgres(), 2, true)) {
             storage.selfTest();
             assertThat(storage.store().take(List.of(ALICE)).remaining()).isEqualTo(9);
             storage.stop();
@@ -161,10 +208,10 @@ class JdbcFaultTests {
     }
 
     @Test
-    void theTableIsCreatedOnceAndInADatabaseInMemoryByItself() {
+    void theTableIsCreatedOnce() {
         DataSource h2 = TestDatabase.h2();
         for (int i = 0; i < 2; i++) {
-            try (JdbcStorage storage = storage(h2, 2, CreateTable.EMBEDDED)) {
+            try (JdbcStorage storage = storage(h2, 2, true)) {
                 storage.selfTest();
                 assertThat(storage.store().take(List.of(ALICE)).remaining()).isEqualTo(9 - i);
             }

@@ -53,13 +53,8 @@ record JdbcPlace(ConnectionPool connections, BucketTable table, TableIds ids) im
     }
 
     private <T> T with(Charge charge, Work<T> work) {
-        Deadline.Call call = Deadline.Call.within(TIMEOUT, JdbcFailures::of);
-        return connections.with(call, session -> {
-            try {
-                return work.with(ids.of(BucketName.of(charge)), session, call);
-            } catch (SQLException failed) {
-                throw session.failed(failed, call);
-            }
-        });
+        return connections.with(
+                Deadline.Call.within(TIMEOUT, JdbcFailures::of),
+                (session, call) -> work.with(ids.of(BucketName.of(charge)), session, call));
     }
 }

@@ -3,11 +3,13 @@ package io.ratelimit.jdbc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.ChangeBoard;
 import io.ratelimit.Charge;
 import io.ratelimit.ThrottlePolicy;
 import java.sql.Connection;
+import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
@@ -16,10 +18,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 import javax.sql.DataSource;
+import org.h2.jdbcx.JdbcDataSource;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The rows of the table: expired ones, changes for all instances, and the clock. */
 class JdbcTableTests {
@@ -29,7 +33,7 @@ class JdbcTableTests {
     private final BucketTable table = new BucketTable(TestDatabase.newTable());
 
     static Stream<DataSource> databases() {
-        return Stream.of(TestDatabase.h2(), TestDatabase.postgres());
+        return Stream.concat(Stream.of(TestDatabase.h2()), TestDatabase.servers());
     }
 
     private long rows(DataSource source) throws SQLException {
@@ -92,6 +96,91 @@ class JdbcTableTests {
         assertThat(changes.remove("api").join()).isFalse();
         assertThat(changes.read(List.of()).join().changes()).isEmpty();
         connections.stop();
+    }
+
+    /** As after a write by something else, or by a newer version: no other key suffers, and nothing is granted. */
+    @ParameterizedTest
+    @MethodSource("databases")
+    void aValueOfAnotherFormIsAMistakeAndNoFullBucket(DataSource source) throws Exception {
+        JdbcBucketStore store = store(source);
+        ThrottlePolicy policy = ThrottlePolicy.of("api", BucketSpec.of("5/1h"), "user");
+        Charge alice = Charge.of(policy, "alice", 5);
+        assertThat(store.take(List.of(alice)).allowed()).isTrue();
+        for (byte[] value : List.of(new byte[0], new byte[] {(byte) 0xb3, 0}, new byte[900])) {
+            try (Connection connection = source.getConnection();
+                    PreparedStatement update =
+                            connection.prepareStatement("UPDATE " + table.name() + " SET state = ?")) {
+                update.setBytes(1, value);
+                assertThat(update.executeUpdate()).isOne();
+            }
+            assertThatThrownBy(() -> store.take(List.of(alice)))
+                    .isInstanceOfSatisfying(BackendException.class, failed -> assertThat(failed.isMisconfiguration())
+                            .isTrue())
+                    .hasMessageContaining("is no bucket");
+            assertThat(store.snapshot(Charge.of(policy, "bob", 5)).available()).isEqualTo(5);
+        }
+    }
+
+    /** A key is a hash in the table. */
+    @ParameterizedTest
+    @MethodSource("databases")
+    void aKeyMayBeAnyText(DataSource source) {
+        JdbcBucketStore store = store(source);
+        ThrottlePolicy policy = ThrottlePolicy.of("api", BucketSpec.of("1/1h"), "user");
+        for (String key : List.of("", "\0", "a\0", "'; --", "\ud83d\ude00", "\ud83d", "\ud83e", "x".repeat(100_000))) {
+            Charge charge = Charge.of(policy, key, 1);
+            assertThat(store.take(List.of(charge)).allowed()).isTrue();
+            assertThat(store.take(List.of(charge)).allowed()).isFalse();
+        }
+    }
+
+    private JdbcBucketStore store(DataSource source) {
+        return new JdbcBucketStore(
+                TestDatabase.connections(source, table, TIMEOUT),
+                table,
+                new TableIds("test", ""),
+                TestDatabase.deadline(TIMEOUT),
+                () -> JdbcBucketStore.SERVER_TIME);
+    }
+
+    @ParameterizedTest
+    @MethodSource("schemas")
+    void aTableMayBeInASchema(DataSource source) {
+        String schema = TestDatabase.newTable();
+        TestDatabase.execute(source, "CREATE SCHEMA " + schema);
+        takeTwice(source, schema + ".bucket");
+        TestDatabase.execute(source, "DELETE FROM " + schema + ".bucket");
+    }
+
+    static Stream<DataSource> schemas() {
+        return Stream.of(TestDatabase.h2(), TestDatabase.postgres());
+    }
+
+    /** Tests of applications use H2 as if it were another database. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "PostgreSQL;DATABASE_TO_LOWER=TRUE;DEFAULT_NULL_ORDERING=HIGH",
+                "MySQL;DATABASE_TO_LOWER=TRUE",
+                "MariaDB;DATABASE_TO_LOWER=TRUE",
+                "Oracle;DEFAULT_NULL_ORDERING=HIGH",
+                "MSSQLServer;DATABASE_TO_UPPER=FALSE"
+            })
+    void anH2MayBehaveLikeAnotherDatabase(String mode) {
+        JdbcDataSource source = new JdbcDataSource();
+        source.setUrl("jdbc:h2:mem:" + TestDatabase.newTable() + ";DB_CLOSE_DELAY=-1;MODE=" + mode);
+        takeTwice(source, "ratelimit_bucket");
+    }
+
+    private static void takeTwice(DataSource source, String table) {
+        JdbcStorage.Settings settings = new JdbcStorage.Settings(table, url -> true, 2, TIMEOUT, "shop", "");
+        Charge all = Charge.of(ThrottlePolicy.of("all", BucketSpec.of("2/1h")), "", 1);
+        for (int i = 1; i >= 0; i--) {
+            try (JdbcStorage storage = new JdbcStorage(source, settings, TestDatabase.deadline(TIMEOUT))) {
+                storage.selfTest();
+                assertThat(storage.store().take(List.of(all)).remaining()).isEqualTo(i);
+            }
+        }
     }
 
     @ParameterizedTest

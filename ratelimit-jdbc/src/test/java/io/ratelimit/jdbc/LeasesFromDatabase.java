@@ -2,7 +2,6 @@ package io.ratelimit.jdbc;
 
 import io.ratelimit.BucketStore;
 import io.ratelimit.SystemTimeSource;
-import io.ratelimit.jdbc.JdbcStorage.CreateTable;
 import io.ratelimit.jdbc.JdbcStorage.Settings;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
@@ -23,7 +22,7 @@ final class LeasesFromDatabase {
     public static void main(String[] arguments) throws Exception {
         PGSimpleDataSource source = new PGSimpleDataSource();
         source.setUrl(arguments[0]);
-        Settings settings = new Settings(arguments[1], CreateTable.ALWAYS, 4, TIMEOUT, "shop", "");
+        Settings settings = new Settings(arguments[1], url -> true, 4, TIMEOUT, "shop", "");
         Deadline deadline = TestDatabase.deadline(TIMEOUT);
         try (JdbcStorage storage = new JdbcStorage(source, settings, deadline)) {
             storage.selfTest();

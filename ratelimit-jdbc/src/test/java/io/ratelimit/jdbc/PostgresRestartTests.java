@@ -7,7 +7,6 @@ import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.jdbc.JdbcStorage.CreateTable;
 import io.ratelimit.jdbc.JdbcStorage.Settings;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -32,7 +31,7 @@ class PostgresRestartTests {
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void theLimitIsEnforcedAgainOnceTheServerIsThere(boolean killed) {
-        Settings settings = new Settings("buckets", CreateTable.ALWAYS, 4, TIMEOUT, "shop", "");
+        Settings settings = new Settings("buckets", url -> true, 4, TIMEOUT, "shop", "");
         try (RestartablePostgres server = new RestartablePostgres(directory);
                 JdbcStorage storage = new JdbcStorage(server.source(), settings, TestDatabase.deadline(TIMEOUT))) {
             storage.selfTest();

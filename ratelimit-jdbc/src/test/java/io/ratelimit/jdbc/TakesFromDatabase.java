@@ -4,7 +4,6 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.Threads;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.jdbc.JdbcStorage.CreateTable;
 import io.ratelimit.jdbc.JdbcStorage.Settings;
 import java.time.Duration;
 import java.util.List;
@@ -30,7 +29,7 @@ final class TakesFromDatabase {
     public static void main(String[] arguments) throws Exception {
         PGSimpleDataSource source = new PGSimpleDataSource();
         source.setUrl(arguments[0]);
-        Settings settings = new Settings(arguments[1], CreateTable.ALWAYS, THREADS, PATIENCE, "shop", "");
+        Settings settings = new Settings(arguments[1], url -> true, THREADS, PATIENCE, "shop", "");
         try (JdbcStorage storage = new JdbcStorage(source, settings, TestDatabase.deadline(PATIENCE))) {
             storage.selfTest();
             System.out.println("ready");

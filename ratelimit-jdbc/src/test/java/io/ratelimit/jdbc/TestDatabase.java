@@ -11,15 +11,20 @@ import java.sql.Statement;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
+import java.util.stream.Stream;
 import javax.sql.DataSource;
 import org.h2.jdbcx.JdbcDataSource;
+import org.mariadb.jdbc.MariaDbDataSource;
 import org.postgresql.ds.PGSimpleDataSource;
 
 /**
  * Real databases for tests: H2 in memory, and a PostgreSQL that Maven fetched, one for all tests of a JVM and gone with it. The
- * environment variable {@code RATELIMIT_TEST_POSTGRES=jdbc:postgresql://…} names another one. Each test has a table of its own.
+ * environment variable {@code RATELIMIT_TEST_POSTGRES=jdbc:postgresql://…} names another one. A MariaDB is used only if {@code
+ * RATELIMIT_TEST_MARIADB=jdbc:mariadb://…?user=…} names one. Each test has a table of its own.
  */
 public final class TestDatabase {
+
+    static final String MARIADB = "RATELIMIT_TEST_MARIADB";
 
     private static final String OTHER = "RATELIMIT_TEST_POSTGRES";
     private static final AtomicInteger TABLES = new AtomicInteger();
@@ -45,6 +50,20 @@ public final class TestDatabase {
     /** Returns the PostgreSQL of all tests that don't stop it. */
     public static DataSource postgres() {
         return Postgres.SHARED;
+    }
+
+    /** Returns the MariaDB that the environment names. */
+    static DataSource mariaDb() {
+        try {
+            return new MariaDbDataSource(System.getenv(MARIADB));
+        } catch (SQLException malformed) {
+            throw new IllegalStateException(malformed);
+        }
+    }
+
+    /** Returns the databases with a server. */
+    static Stream<DataSource> servers() {
+        return System.getenv(MARIADB) == null ? Stream.of(postgres()) : Stream.of(postgres(), mariaDb());
     }
 
     /** Starts a PostgreSQL for a test that stops it. */
@@ -110,13 +129,9 @@ public final class TestDatabase {
     static ConnectionPool connections(DataSource source, BucketTable table, Duration timeout) {
         ConnectionPool connections = new ConnectionPool(source, 8, timeout);
         Deadline.Call call = Deadline.Call.within(Duration.ofSeconds(30), JdbcFailures::of);
-        connections.with(call, session -> {
-            try {
-                table.create(source, session, call);
-                return true;
-            } catch (SQLException failed) {
-                throw session.failed(failed, call);
-            }
+        connections.with(call, (session, sameCall) -> {
+            table.create(source, session, sameCall);
+            return true;
         });
         return connections;
     }

@@ -5,15 +5,12 @@ import io.ratelimit.CalendarClock;
 import io.ratelimit.Charge;
 import io.ratelimit.CompareAndSetBucketStore;
 import io.ratelimit.CompareAndSetBucketStore.BucketName;
+import io.ratelimit.remote.KeyHash;
 import java.nio.charset.StandardCharsets;
-import java.security.GeneralSecurityException;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicReferenceArray;
-import javax.crypto.Mac;
-import javax.crypto.spec.SecretKeySpec;
 
 /**
  * The Redis keys of buckets: {@code prefix:policy:} and 22 characters of a keyed hash. Their length is the same for all
@@ -22,16 +19,8 @@ import javax.crypto.spec.SecretKeySpec;
  */
 final class RedisKeys {
 
-    /** The key of the hash if there is no secret. It hides nothing that can be guessed. */
-    private static final String NO_SECRET = "io.ratelimit";
-
-    private static final String ALGORITHM = "HmacSHA256";
-    private static final int HASH_BYTES = 16;
-    private static final int SPARE_MACS = 64;
-
     private final String prefix;
-    private final Mac mac;
-    private final AtomicReferenceArray<Mac> spare = new AtomicReferenceArray<>(SPARE_MACS);
+    private final KeyHash hash;
     private final Map<String, byte[]> policyPrefixes = new ConcurrentHashMap<>();
     private final Base64.Encoder encoder = Base64.getUrlEncoder().withoutPadding();
 
@@ -40,14 +29,7 @@ final class RedisKeys {
      */
     RedisKeys(String prefix, String secret) {
         this.prefix = prefix;
-        String key = secret.isEmpty() ? NO_SECRET : secret;
-        try {
-            this.mac = Mac.getInstance(ALGORITHM);
-            this.mac.init(new SecretKeySpec(key.getBytes(StandardCharsets.UTF_8), ALGORITHM));
-            this.mac.clone();
-        } catch (GeneralSecurityException | CloneNotSupportedException missing) {
-            throw new IllegalStateException("this JVM has no " + ALGORITHM + " that can be copied", missing);
-        }
+        this.hash = new KeyHash(secret);
     }
 
     /** Returns the Redis key of the bucket of a charge. */
@@ -71,7 +53,7 @@ final class RedisKeys {
 
     /** Returns the name of a key within a Redis key or a value. */
     byte[] hashed(String bucketKey) {
-        return encoder.encode(hash(bucketKey));
+        return encoder.encode(hash.of(bucketKey));
     }
 
     /** Returns the Redis key of a bucket whose value has the form of {@link CompareAndSetBucketStore}. */
@@ -94,34 +76,5 @@ final class RedisKeys {
         byte[] key = Arrays.copyOf(policyPrefix, policyPrefix.length + hash.length);
         System.arraycopy(hash, 0, key, policyPrefix.length, hash.length);
         return key;
-    }
-
-    private byte[] hash(String key) {
-        int slot = (int) Thread.currentThread().getId() & (SPARE_MACS - 1);
-        Mac spareMac = spare.getAndSet(slot, null);
-        Mac mac = spareMac != null ? spareMac : copy();
-        byte[] hash = mac.doFinal(bytes(key));
-        spare.set(slot, mac);
-        return Arrays.copyOf(hash, HASH_BYTES);
-    }
-
-    /** Copies the MAC, as setting one up costs several times as much as using it. Threads may be virtual, so none keeps one. */
-    private Mac copy() {
-        try {
-            return (Mac) mac.clone();
-        } catch (CloneNotSupportedException impossible) {
-            throw new IllegalStateException(impossible);
-        }
-    }
-
-    /** Returns both bytes of each char. UTF-8 would encode all lone surrogates alike. */
-    private static byte[] bytes(String key) {
-        byte[] bytes = new byte[2 * key.length()];
-        for (int i = 0; i < key.length(); i++) {
-            char c = key.charAt(i);
-            bytes[2 * i] = (byte) (c >> 8);
-            bytes[2 * i + 1] = (byte) c;
-        }
-        return bytes;
     }
 }

@@ -4,10 +4,10 @@ import io.ratelimit.BackendException;
 import io.ratelimit.BucketStore;
 import io.ratelimit.TimeSource;
 import io.ratelimit.jdbc.JdbcStorage;
-import io.ratelimit.jdbc.JdbcStorage.CreateTable;
 import io.ratelimit.jdbc.JdbcStorage.MissingTableException;
 import io.ratelimit.policy.BackendProperties.BackendKind;
 import io.ratelimit.policy.BackendProperties.Jdbc;
+import io.ratelimit.policy.BackendProperties.Jdbc.InitializeSchema;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import io.ratelimit.policy.RateLimitEnabledCondition;
@@ -86,12 +86,17 @@ public final class RateLimitJdbcAutoConfiguration {
                     OwnConnections.beside(application),
                     new JdbcStorage.Settings(
                             jdbc.table(),
-                            CreateTable.valueOf(jdbc.initializeSchema().name()),
+                            url -> creates(jdbc.initializeSchema(), url),
                             jdbc.poolSize(),
                             jdbc.timeout(),
                             SharedBackend.keyPrefix(jdbc.keyPrefix(), environment, logger, WITHOUT_NAME),
                             Objects.requireNonNullElse(jdbc.keySecret(), "")),
                     deadline);
+        }
+
+        private static boolean creates(InitializeSchema mode, String url) {
+            return mode == InitializeSchema.ALWAYS
+                    || mode == InitializeSchema.EMBEDDED && url.startsWith("jdbc:h2:mem:");
         }
 
         private static DataSource only(ObjectProvider<DataSource> dataSources) {

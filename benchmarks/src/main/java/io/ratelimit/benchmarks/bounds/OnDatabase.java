@@ -2,7 +2,6 @@ package io.ratelimit.benchmarks.bounds;
 
 import io.ratelimit.TimeSource;
 import io.ratelimit.jdbc.JdbcStorage;
-import io.ratelimit.jdbc.JdbcStorage.CreateTable;
 import io.ratelimit.remote.Deadline;
 import java.time.Duration;
 import org.h2.jdbcx.JdbcDataSource;
@@ -20,9 +19,7 @@ final class OnDatabase {
         source.setUser("sa");
         Deadline deadline = new Deadline(TimeSource.system(), TIMEOUT);
         JdbcStorage storage = new JdbcStorage(
-                source,
-                new JdbcStorage.Settings("ratelimit_bucket", CreateTable.ALWAYS, 8, TIMEOUT, "bounds", ""),
-                deadline);
+                source, new JdbcStorage.Settings("ratelimit_bucket", url -> true, 8, TIMEOUT, "bounds", ""), deadline);
         storage.selfTest();
         return OnRedis.closing(
                 InMemory.ours(limit, OnRedis.failover("the database", storage.store(), deadline), Duration.ZERO),
