@@ -11,17 +11,19 @@ import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
+import org.junit.jupiter.api.Tag;
 
 /** Calls of shares in two threads answer as if they had come one after another, also those that are denied without the lock. */
+@Tag("slow")
 class SharesRaceTests {
 
     private static final int CALLS = 3;
-    private static final int RACES = 100;
+    private static final int RACES = 50;
     private static final ThrottlePolicy POLICY = ThrottlePolicy.of(
                     "api", BucketSpec.of("1/1h").withCapacity(5))
             .withShares(Shares.forKeys(BucketSpec.of("1/2h").withCapacity(2), 2, List.of("user")));
 
-    @RepeatedTest(200)
+    @RepeatedTest(60)
     void eachAnswerIsThatOfAnOrder(RepetitionInfo run) {
         SplittableRandom random = new SplittableRandom(run.getCurrentRepetition());
         List<List<Charge>> calls = List.of(calls(random), calls(random));
