@@ -36,6 +36,7 @@ import java.util.stream.Stream;
  * @param http microseconds of CPU a request and requests a second, by variant
  * @param shaping bytes a second, and percent off the rate, by what was measured
  * @param shares percent of a limit used, and percent denied of those within their share, by demand and way
+ * @param inFlight slots of requests in flight
  * @param startup milliseconds until the application and the process have started, by variant
  * @param redis limits on a local Redis
  * @param database limits in a local PostgreSQL
@@ -59,6 +60,7 @@ record Results(
         Samples http,
         Samples shaping,
         Samples shares,
+        InFlightResults inFlight,
         Samples startup,
         RedisResults redis,
         DatabaseResults database) {
@@ -90,6 +92,11 @@ record Results(
                 Samples.read(directory.resolve("http.tsv")),
                 Samples.read(directory.resolve("shaping.tsv")),
                 Samples.read(directory.resolve("shares.tsv")),
+                new InFlightResults(
+                        Measurement.read(directory.resolve("slots.json")),
+                        Samples.read(directory.resolve("inflight.tsv")),
+                        Samples.read(directory.resolve("inflight-http.tsv")),
+                        Samples.read(directory.resolve("soak.tsv"))),
                 Samples.read(directory.resolve("startup.tsv")),
                 new RedisResults(Samples.read(directory.resolve("redis.tsv"))),
                 new DatabaseResults(Samples.read(directory.resolve("database.tsv"))));
@@ -134,6 +141,7 @@ record Results(
         http(text);
         shaping(text);
         shares(text);
+        inFlight.write(text);
         startup(text);
         redis.write(text);
         database.write(text);

@@ -35,6 +35,7 @@ class BenchmarkTests {
         assertThat(run("DemandBenchmark", "demand.json")).hasSize(Measured.values().length);
         assertThat(run("SettleBenchmark", "settle.json")).hasSize(3);
         assertThat(run("OwnLimitBenchmark", "plans.json")).hasSize(Limits.values().length);
+        assertThat(run("SlotsBenchmark", "slots.json")).hasSize(KeyedSlots.values().length);
 
         assertThat(Results.read(directory).toMarkdown())
                 .containsPattern("one bucket, one thread, allowed \\| .* \\| [0-9.]+ ×")
@@ -48,6 +49,7 @@ class BenchmarkTests {
                 .containsPattern("\\| decide, outside \\| .* \\| [0-9.]+ × \\|")
                 .containsPattern("\\| settledBelow \\| .* \\| [0-9.]+ × \\|")
                 .containsPattern("\\| decide, each_customers_own \\| .* \\| [0-9.]+ × \\|")
+                .containsPattern("\\| 1000, semaphore_in_caffeine \\| .* \\| [0-9.]+ × \\|")
                 .contains("start-up | 60 ms more than without | – ms");
     }
 
