@@ -292,6 +292,9 @@ final class RedisScript {
         /** The first number of the arguments for a bucket with calendar refill. */
         private static final double CALENDAR = -1;
 
+        /** The place of the wait: behind the seven numbers of the calendar and four others. */
+        private static final int WAIT_WITH_CALENDAR = 11 * Double.BYTES;
+
         /** The step in the arguments of a give without a receipt. */
         private static final long NOT_RECORDED = -1;
 
@@ -365,6 +368,20 @@ final class RedisScript {
                 bytes.putDouble(number);
             }
             return bytes.put(arguments).array();
+        }
+
+        /**
+         * Sets the wait in the arguments of a take with a calendar to the time that the calendar's clock has at the end of the
+         * wait, less its time now. This clock is faster than the server's, so a true wait would end before its batches come.
+         *
+         * @param micros the server's time in microseconds
+         */
+        static void setWait(byte[] arguments, CalendarClock calendar, long micros) {
+            ByteBuffer bytes = ByteBuffer.wrap(arguments);
+            long wait = (long) bytes.getDouble(WAIT_WITH_CALENDAR);
+            if (wait > 0) {
+                bytes.putDouble(WAIT_WITH_CALENDAR, calendar.at(micros + wait) - calendar.at(micros));
+            }
         }
 
         private static byte[] of(RedisTickScale ticks, long... numbers) {

@@ -259,15 +259,21 @@ final class ScriptCalls {
         }
 
         void addArguments(CommandArgs<byte[], byte[]> to, long serverMicros) {
+            long now = time.getAsLong();
             for (int i = 0; i < keys.length; i++) {
                 CalendarClock calendar = calendar(charges.get(i));
-                to.add(
-                        calendar == null
-                                ? arguments[i]
-                                : ScriptArguments.withCalendar(calendar, serverMicros, arguments[i]));
+                if (calendar == null) {
+                    to.add(arguments[i]);
+                } else {
+                    byte[] all = ScriptArguments.withCalendar(calendar, serverMicros, arguments[i]);
+                    if (operation == Operation.TAKE || operation == Operation.LOOK) {
+                        ScriptArguments.setWait(
+                                all, calendar, now == RedisBucketStore.SERVER_TIME ? serverMicros : now);
+                    }
+                    to.add(all);
+                }
             }
             lanes.arguments().forEach(to::add);
-            long now = time.getAsLong();
             if (operation != Operation.TAKE || now != RedisBucketStore.SERVER_TIME) {
                 to.add(operation.word);
             }

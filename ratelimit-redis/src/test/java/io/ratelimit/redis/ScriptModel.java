@@ -120,6 +120,13 @@ final class ScriptModel {
             return calendar == null ? now : calendar.at(now);
         }
 
+        /** Returns the longest wait of a charge, by the clock of its bucket. */
+        long waitMicros(Charge charge, boolean ahead) {
+            CalendarClock calendar = calendar(charge);
+            long wait = timing(ahead).waitMicros(charge);
+            return calendar == null ? wait : calendar.at(now + wait) - calendar.at(now);
+        }
+
         RedisBucketState bucket(ByteBuffer key, RedisTickScale ticks, @Nullable CalendarClock calendar) {
             return RedisBucketState.read(values.get(key), ticks, now(calendar));
         }
@@ -150,7 +157,7 @@ final class ScriptModel {
             CalendarClock calendar = calendar(charge);
             RedisBucketState stored = bucket(keys.get(i), charge, reading, buckets);
             RedisBucketState bucket = stored.under(ticks(charge));
-            boolean has = bucket.has(charge.cost(), timing(ahead).waitMicros(charge));
+            boolean has = bucket.has(charge.cost(), reading.waitMicros(charge, ahead));
             boolean changed = bucket != stored
                     ? !has
                             && ticks(charge).fits(charge.cost())
@@ -206,7 +213,7 @@ final class ScriptModel {
                                     before.get(i).at(),
                                     before.get(i).begun(),
                                     calendar)
-                            : before.get(i).has(charge.cost(), timing(ahead).waitMicros(charge))
+                            : before.get(i).has(charge.cost(), reading.waitMicros(charge, ahead))
                                     ? RedisAnswers.available(charge, ticks, missing, now, calendar)
                                     : RedisAnswers.denied(charge, ticks, missing, timing(ahead), now, calendar));
         }
