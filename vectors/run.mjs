@@ -2,23 +2,24 @@
 import { readFileSync } from 'node:fs'
 import { deepStrictEqual } from 'node:assert'
 
-// Milliseconds of refill that are there; a token is worth period / tokens of them.
+// Parts of tokens that are there: without a calendar milliseconds of refill, with a calendar whole tokens.
 class Bucket {
   at = 0
   returned = 0
   promised = 0
   constructor(limit) { this.under(limit); this.level = this.full }
-  under({ tokens, period, capacity, refill }) {
-    Object.assign(this, { period, capacity, batches: refill === 'interval', token: period / tokens, full: capacity * period / tokens })
+  under({ tokens, period: millis, capacity, refill, begins }) {
+    const period = begins ? tokens : millis, token = period / tokens
+    Object.assign(this, { millis, period, capacity, batches: refill !== 'greedy', begins, token, full: capacity * token })
   }
-  gain(from, to) {
-    return this.batches ? (Math.floor(to / this.period) - Math.floor(from / this.period)) * this.period : to - from
-  }
+  number(at) { return this.begins ? this.begins.filter(begin => begin <= at).length - 1 : Math.floor(at / this.period) }
+  begin(number) { return this.begins ? this.begins[number] : number * this.period }
+  gain(from, to) { return this.batches ? (this.number(to) - this.number(from)) * this.period : to - from }
   pass(now) { this.level = Math.min(this.level + this.gain(this.at, now), this.full); this.at = now }
   until(tokens) {
     const missing = Math.max(tokens * this.token - this.level, 0)
     return this.batches && missing
-      ? (Math.floor(this.at / this.period) + Math.ceil(missing / this.period)) * this.period - this.at : missing
+      ? this.begin(this.number(this.at) + Math.ceil(missing / this.period)) - this.at : missing
   }
   change(limit) {
     const tokens = Math.floor(this.level / this.token)
@@ -30,7 +31,7 @@ class Bucket {
     const retry = ['denied', 'too-long'].includes(outcome) ? this.until(cost) : 0
     const next = remaining < this.capacity ? this.until(remaining + 1) : 0
     const shown = Math.max(retry, next - wait)
-    const toFull = this.batches ? Math.ceil(this.full / this.period) * this.period : this.full
+    const toFull = this.batches ? Math.ceil(this.full / this.period) * this.millis : this.full
     const policy = `"b${bucket}";q=${this.capacity};w=${Math.ceil(toFull / 1000)}`
     const header = `"b${bucket}";r=${remaining}${shown > 0 ? `;t=${Math.ceil(shown / 1000)}` : ''}`
     return { bucket, cost, outcome, remaining, retry, next, reset: this.until(this.capacity), policy, header }

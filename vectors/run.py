@@ -1,29 +1,52 @@
 """Runs the vectors against a small token bucket. See docs/vectors.md. Usage: python3 run.py [ratelimit-vectors.json]"""
+import bisect
 import json
 import pathlib
 import sys
+from datetime import datetime, time, timedelta
+from zoneinfo import ZoneInfo, available_timezones
+
+
+def begins(limit, start):
+    """Yields the times at which the limit's days, weeks or months begin: midnight by the clock of its zone."""
+    zone, unit = ZoneInfo(limit['zone']), limit['unit']
+    date = start.astimezone(zone).date()
+    date -= timedelta({'day': 0, 'week': date.weekday(), 'month': date.day - 1}[unit])
+    while True:
+        yield round((datetime.combine(date, time(), zone).timestamp() - start.timestamp()) * 1000)
+        date += timedelta({'day': 1, 'week': 7, 'month': 32}[unit])
+        date = date.replace(day=1) if unit == 'month' else date
 
 
 class Bucket:
-    """Milliseconds of refill that are there; a token is worth period / tokens of them."""
+    """Parts of tokens that are there: without a calendar milliseconds of refill, with a calendar whole tokens."""
 
     def __init__(self, limit):
         self.under(limit)
         self.level, self.at, self.returned, self.promised = self.full, 0, 0, 0
 
     def under(self, limit):
-        self.period, self.capacity, self.batches = limit['period'], limit['capacity'], limit['refill'] == 'interval'
-        self.token, self.full = limit['period'] // limit['tokens'], limit['capacity'] * limit['period'] // limit['tokens']
+        self.millis, self.capacity, self.batches = limit['period'], limit['capacity'], limit['refill'] != 'greedy'
+        self.begins = limit.get('begins')
+        self.period = limit['tokens'] if self.begins else self.millis
+        self.token = self.period // limit['tokens']
+        self.full = self.capacity * self.token
+
+    def number(self, at):
+        return bisect.bisect(self.begins, at) - 1 if self.begins else at // self.period
+
+    def begin(self, number):
+        return self.begins[number] if self.begins else number * self.period
 
     def gain(self, start, end):
-        return (end // self.period - start // self.period) * self.period if self.batches else end - start
+        return (self.number(end) - self.number(start)) * self.period if self.batches else end - start
 
     def pass_until(self, now):
         self.level, self.at = min(self.level + self.gain(self.at, now), self.full), now
 
     def until(self, tokens):
         missing = max(tokens * self.token - self.level, 0)
-        return (self.at // self.period - -missing // self.period) * self.period - self.at if self.batches and missing else missing
+        return self.begin(self.number(self.at) - -missing // self.period) - self.at if self.batches and missing else missing
 
     def change(self, limit):
         tokens = self.level // self.token
@@ -35,7 +58,7 @@ class Bucket:
         retry = self.until(cost) if outcome in ('denied', 'too-long') else 0
         next_token = self.until(left + 1) if left < self.capacity else 0
         shown = max(retry, next_token - wait)
-        to_full = -(-self.capacity * self.token // self.period) * self.period if self.batches else self.full
+        to_full = -(-self.full // self.period) * self.millis if self.batches else self.full
         policy = '"b%d";q=%d;w=%d' % (name, self.capacity, -(-to_full // 1000))
         header = '"b%d";r=%d%s' % (name, left, ';t=%d' % -(-shown // 1000) if shown > 0 else '')
         return dict(bucket=name, cost=cost, outcome=outcome, remaining=left, retry=retry, next=next_token,
@@ -62,8 +85,8 @@ def take(buckets, step):
     outcomes = []
     for asked in step['answers']:
         bucket, cost = buckets[asked['bucket']], asked['cost']
-        fits = bucket.until(cost) <= step['maxWait']
-        outcomes.append('never-fits' if cost > bucket.capacity else 'allowed' if fits else 'too-long' if step['maxWait'] else 'denied')
+        outcomes.append('never-fits' if cost > bucket.capacity else 'allowed' if bucket.until(cost) <= step['maxWait']
+                        else 'too-long' if step['maxWait'] else 'denied')
     allowed = all(outcome == 'allowed' for outcome in outcomes)
     wait = max(buckets[a['bucket']].until(a['cost']) for a in step['answers']) if allowed else 0
     answers = []
@@ -74,7 +97,15 @@ def take(buckets, step):
     return wait, answers
 
 
+def check_zones(sequence):
+    """A calendar of another language may compute the beginnings of the periods, or take them from the file."""
+    for limit in sequence['limits'] if 'start' in sequence and available_timezones() else []:
+        start = datetime.fromisoformat(sequence['start'].replace('Z', '+00:00'))
+        assert all(a == b for a, b in zip(limit['begins'], begins(limit, start))), sequence['name']
+
+
 def run(sequence):
+    check_zones(sequence)
     buckets, takes = [Bucket(limit) for limit in sequence['limits']], {}
     for number, step in enumerate(sequence['steps']):
         for bucket in buckets:

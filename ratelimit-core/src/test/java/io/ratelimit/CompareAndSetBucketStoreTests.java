@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
@@ -27,6 +29,11 @@ class CompareAndSetBucketStoreTests extends BucketStoreContract {
     @Override
     protected void advance(Duration step) {
         micros.addAndGet(step.toNanos() / 1_000);
+    }
+
+    @Override
+    protected void setWallClock(Instant now) {
+        micros.set(ChronoUnit.MICROS.between(Instant.EPOCH, now));
     }
 
     private static Charge charge(long cost) {

@@ -9,6 +9,7 @@ import com.github.benmanes.caffeine.cache.Scheduler;
 import io.ratelimit.Decision.Answer;
 import java.lang.ref.WeakReference;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -44,6 +45,11 @@ class LocalBucketStoreTests extends BucketStoreContract {
     @Override
     protected void advance(Duration step) {
         time.advance(step);
+    }
+
+    @Override
+    protected void setWallClock(Instant now) {
+        time.setWallClock(now);
     }
 
     private boolean take(ThrottlePolicy policy, String key, long cost) {

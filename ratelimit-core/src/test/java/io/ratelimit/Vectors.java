@@ -1,12 +1,13 @@
 package io.ratelimit;
 
-import io.ratelimit.BucketSpec.Refill;
-import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Sequences of calls with their exact answers: {@code vectors/ratelimit-vectors.json}. The answers are counted in parts of
@@ -15,29 +16,28 @@ import java.util.stream.IntStream;
 final class Vectors {
 
     private static final int STEPS = 8;
-    private static final String SPEC = "{\"tokens\":%d,\"period\":%d,\"capacity\":%d,\"refill\":\"%s\"}";
+    private static final List<String> KINDS = List.of(
+            "greedy",
+            "interval",
+            "waits",
+            "waits in batches",
+            "returns",
+            "settlements",
+            "changes",
+            "several",
+            "returns while calls wait");
 
-    /** A limit whose token comes back in so many milliseconds. */
-    record Limit(long tokens, long millis, long capacity, boolean batches) {
+    private static final List<String> CALENDAR_KINDS = List.of(
+            "calendar",
+            "waits by the calendar",
+            "returns by the calendar",
+            "settlements by the calendar",
+            "changes by the calendar",
+            "several calendars",
+            "returns while calls wait by the calendar");
 
-        BucketSpec spec() {
-            Rate rate = new Rate(tokens, Duration.ofMillis(period()));
-            return new BucketSpec(rate, capacity, batches ? Refill.INTERVAL : Refill.GREEDY);
-        }
-
-        long period() {
-            return tokens * millis;
-        }
-
-        /** Returns the milliseconds from empty to full. */
-        private long toFull() {
-            return batches ? (capacity + tokens - 1) / tokens * period() : capacity * millis;
-        }
-
-        private String json() {
-            return SPEC.formatted(tokens, period(), capacity, batches ? "interval" : "greedy");
-        }
-    }
+    /** The number of sequences without a calendar, which are the first ones. */
+    private static final int WITHOUT_CALENDAR = 630;
 
     /** The answer of one bucket. */
     record Expected(
@@ -70,9 +70,14 @@ final class Vectors {
             List<Expected> answers,
             int place,
             long cost,
-            Limit limit) {
+            VectorLimit limit) {
 
-        private String json() {
+        /** Returns the last moment at which any bucket of the step is full, as far as the answers show it. */
+        private long end() {
+            return at + answers.stream().mapToLong(Expected::reset).max().orElse(0);
+        }
+
+        private String json(long until) {
             String start = "{\"at\":%d,\"do\":\"%s\"".formatted(at, action);
             return start
                     + switch (action) {
@@ -84,20 +89,28 @@ final class Vectors {
                                             join(answers.stream()
                                                     .map(Expected::json)
                                                     .toList()));
-                        case "change" -> ",\"bucket\":%d,\"limit\":%s}".formatted(place, limit.json());
+                        case "change" -> ",\"bucket\":%d,\"limit\":%s}".formatted(place, limit.json(until));
                         default -> ",\"step\":%d,\"cost\":%d}".formatted(place, cost);
                     };
         }
     }
 
-    record Sequence(String name, List<Limit> limits, List<Step> steps) {
+    record Sequence(String name, List<VectorLimit> limits, List<Step> steps) {
+
+        @Nullable
+        Instant start() {
+            VectorCalendar calendar = limits.get(0).calendar();
+            return calendar == null ? null : calendar.start();
+        }
 
         private String json() {
-            return "{\"name\":\"%s\",\"limits\":[%s],\"steps\":[\n  %s]}"
+            long until = steps.stream().mapToLong(Step::end).max().orElse(0);
+            return "{\"name\":\"%s\",%s\"limits\":[%s],\"steps\":[\n  %s]}"
                     .formatted(
                             name,
-                            join(limits.stream().map(Limit::json).toList()),
-                            steps.stream().map(Step::json).collect(Collectors.joining(",\n  ")));
+                            start() == null ? "" : "\"start\":\"" + start() + "\",",
+                            join(limits.stream().map(limit -> limit.json(until)).toList()),
+                            steps.stream().map(step -> step.json(until)).collect(Collectors.joining(",\n  ")));
         }
     }
 
@@ -116,39 +129,54 @@ final class Vectors {
 
     /** Returns all sequences. The number of a sequence is its seed. */
     static List<Sequence> all() {
-        return IntStream.range(0, 630).mapToObj(Vectors::sequence).toList();
+        return Stream.concat(withoutCalendar().stream(), byCalendar().stream()).toList();
+    }
+
+    static List<Sequence> withoutCalendar() {
+        return sequences(0, WITHOUT_CALENDAR);
+    }
+
+    static List<Sequence> byCalendar() {
+        return sequences(WITHOUT_CALENDAR, 720);
+    }
+
+    private static List<Sequence> sequences(int from, int to) {
+        return IntStream.range(from, to).mapToObj(Vectors::sequence).toList();
     }
 
     private static Sequence sequence(int seed) {
-        String[] kinds = {
-            "greedy",
-            "interval",
-            "waits",
-            "waits in batches",
-            "returns",
-            "settlements",
-            "changes",
-            "several",
-            "returns while calls wait"
-        };
-        String kind = kinds[seed % kinds.length];
         SplittableRandom random = new SplittableRandom(seed);
-        boolean batches =
-                kind.contains("interval") || kind.contains("batches") || kind.startsWith("returns") && seed % 2 == 0;
-        List<Limit> limits = new ArrayList<>();
-        for (int i = 0; i < (kind.equals("several") ? 3 : 1); i++) {
-            limits.add(limit(random, batches));
+        List<VectorLimit> limits = new ArrayList<>();
+        String kind = KINDS.get(seed % KINDS.size());
+        if (seed >= WITHOUT_CALENDAR) {
+            kind = CALENDAR_KINDS.get(seed % CALENDAR_KINDS.size());
+            VectorCalendar calendar = VectorCalendar.random(random);
+            for (int i = 0; i < count(kind); i++) {
+                limits.add(new VectorLimit(
+                        1 + random.nextInt(5), 1, 1 + random.nextInt(10), true, calendar.withUnit(random)));
+            }
+        } else {
+            boolean batches = kind.contains("interval")
+                    || kind.contains("batches")
+                    || kind.startsWith("returns") && seed % 2 == 0;
+            for (int i = 0; i < count(kind); i++) {
+                limits.add(limit(random, batches));
+            }
         }
         return new Sequence(kind + " " + seed, limits, new Run(kind, limits, random).steps());
     }
 
-    private static Limit limit(SplittableRandom random, boolean batches) {
-        return new Limit(1 + random.nextInt(5), 1 + random.nextInt(400), 1 + random.nextInt(10), batches);
+    private static int count(String kind) {
+        return kind.startsWith("several") ? 3 : 1;
+    }
+
+    private static VectorLimit limit(SplittableRandom random, boolean batches) {
+        return new VectorLimit(1 + random.nextInt(5), 1 + random.nextInt(400), 1 + random.nextInt(10), batches, null);
     }
 
     /** The tokens of a bucket, in parts of which one comes back in a millisecond. */
     private static final class Level {
-        private Limit limit;
+        private VectorLimit limit;
         private long parts;
         private long at;
         /** The parts given back so far. */
@@ -156,7 +184,7 @@ final class Vectors {
         /** The parts since time 0 until the last call that waits may go ahead, where a return has hidden it. */
         private long promised;
 
-        Level(Limit limit) {
+        Level(VectorLimit limit) {
             this.limit = limit;
             this.parts = full();
         }
@@ -167,11 +195,11 @@ final class Vectors {
         }
 
         long full() {
-            return limit.capacity * limit.millis;
+            return limit.capacity() * limit.parts();
         }
 
         private long gain(long from, long to) {
-            return limit.batches ? (to / limit.period() - from / limit.period()) * limit.period() : to - from;
+            return limit.batches() ? (limit.number(to) - limit.number(from)) * limit.period() : to - from;
         }
 
         void pass(long now) {
@@ -180,24 +208,24 @@ final class Vectors {
         }
 
         long available() {
-            return Math.max(parts, 0) / limit.millis;
+            return Math.max(parts, 0) / limit.parts();
         }
 
         /** Returns the time until the bucket has the tokens. */
         long until(long tokens) {
-            long missing = tokens * limit.millis - parts;
+            long missing = tokens * limit.parts() - parts;
             if (missing <= 0) {
                 return 0;
             }
             long period = limit.period();
-            return limit.batches ? (at / period + (missing + period - 1) / period) * period - at : missing;
+            return limit.batches() ? limit.begin(limit.number(at) + (missing + period - 1) / period) - at : missing;
         }
 
         Expected answer(int bucket, long cost, String outcome) {
             long remaining = available();
             long retry = outcome.equals("allowed") || outcome.equals("never-fits") ? 0 : until(cost);
-            long next = remaining == limit.capacity ? 0 : until(remaining + 1);
-            return new Expected(bucket, cost, outcome, remaining, retry, next, until(limit.capacity), "", "");
+            long next = remaining == limit.capacity() ? 0 : until(remaining + 1);
+            return new Expected(bucket, cost, outcome, remaining, retry, next, until(limit.capacity()), "", "");
         }
     }
 
@@ -217,7 +245,7 @@ final class Vectors {
         private final List<Step> steps = new ArrayList<>();
         private long now;
 
-        Run(String kind, List<Limit> limits, SplittableRandom random) {
+        Run(String kind, List<VectorLimit> limits, SplittableRandom random) {
             this.kind = kind;
             this.random = random;
             this.levels = limits.stream().map(Level::new).toList();
@@ -226,13 +254,13 @@ final class Vectors {
         List<Step> steps() {
             while (steps.size() < STEPS) {
                 Level first = levels.get(0);
-                pass(random.nextInt(3) == 0 ? 0 : random.nextLong(3 * first.limit.millis + 2));
+                pass(random.nextInt(3) == 0 ? 0 : random.nextLong(3 * first.limit.pace() + 2));
                 if (!taken.isEmpty() && random.nextInt(2) == 0) {
                     settle(first, taken.remove(random.nextInt(taken.size())));
-                } else if (kind.equals("changes") && random.nextInt(2) == 0 && first.parts < first.full()) {
+                } else if (kind.startsWith("changes") && random.nextInt(2) == 0 && first.parts < first.full()) {
                     change(first);
                 } else {
-                    take(1 + random.nextLong(first.limit.capacity + (random.nextInt(6) == 0 ? 2 : 0)));
+                    take(1 + random.nextLong(first.limit.capacity() + (random.nextInt(6) == 0 ? 2 : 0)));
                 }
             }
             return steps;
@@ -244,13 +272,15 @@ final class Vectors {
         }
 
         private void take(long cost) {
-            long maxWait = kind.contains("wait") ? random.nextLong(6 * levels.get(0).limit.millis) : 0;
+            long maxWait = kind.contains("wait")
+                    ? random.nextLong(6 * levels.get(0).limit.pace())
+                    : 0;
             List<Expected> before = new ArrayList<>();
             boolean all = true;
             for (int i = 0; i < levels.size(); i++) {
                 Level level = levels.get(i);
                 long price = i == 0 ? cost : 1;
-                boolean fits = price <= level.limit.capacity;
+                boolean fits = price <= level.limit.capacity();
                 boolean allowed = fits && level.until(price) <= maxWait;
                 String outcome = allowed ? "allowed" : !fits ? "never-fits" : maxWait > 0 ? "too-long" : "denied";
                 before.add(level.answer(i, price, outcome));
@@ -262,14 +292,14 @@ final class Vectors {
                 Level level = levels.get(i);
                 Expected answer = before.get(i);
                 if (all) {
-                    level.parts -= answer.cost * level.limit.millis;
+                    level.parts -= answer.cost * level.limit.parts();
                     answer = level.answer(i, answer.cost, "allowed");
-                    if (kind.startsWith("returns") || kind.equals("settlements")) {
+                    if (kind.startsWith("returns") || kind.startsWith("settlements")) {
                         taken.add(taken(level, cost));
                     }
                 }
                 long shown = Math.max(answer.retry, answer.next - wait);
-                String policy = "\"b%d\";q=%d;w=%d".formatted(i, level.limit.capacity, seconds(level.limit.toFull()));
+                String policy = "\"b%d\";q=%d;w=%d".formatted(i, level.limit.capacity(), seconds(level.limit.toFull()));
                 String header =
                         "\"b%d\";r=%d%s".formatted(i, answer.remaining, shown > 0 ? ";t=" + seconds(shown) : "");
                 after.add(new Expected(
@@ -288,7 +318,7 @@ final class Vectors {
 
         private Taken taken(Level level, long cost) {
             long due = level.gain(0, now) + Math.max(-level.parts, 0);
-            long beside = Math.min(level.full() - level.parts, level.full()) - cost * level.limit.millis;
+            long beside = Math.min(level.full() - level.parts, level.full()) - cost * level.limit.parts();
             return new Taken(steps.size(), due, cost, beside + level.returned);
         }
 
@@ -301,10 +331,10 @@ final class Vectors {
          * calls wait, only what they don't depend on comes back, and they keep their moments.
          */
         private void settle(Level level, Taken take) {
-            long most = kind.equals("settlements") ? 2 * take.cost + 1 : kind.equals("returns") ? 1 : take.cost;
+            long most = kind.startsWith("settlements") ? 2 * take.cost + 1 : kind.equals("returns") ? 1 : take.cost;
             long cost = random.nextLong(most);
             steps.add(new Step(now, "settle", 0, 0, List.of(), take.step, cost, null));
-            long unit = level.limit.millis;
+            long unit = level.limit.parts();
             if (cost >= take.cost) {
                 level.parts -= (cost - take.cost) * unit;
                 return;
@@ -322,16 +352,21 @@ final class Vectors {
             level.returned += back;
         }
 
-        /** Changes the limit of a bucket that has whole tokens, and takes one, so that no store rounds. */
+        /**
+         * Changes the limit of a bucket that has whole tokens, and takes one, so that no store rounds. Of a calendar, only the
+         * capacity changes: another number of tokens would keep a part of the period's.
+         */
         private void change(Level level) {
-            long rest = level.parts % level.limit.millis;
-            pass(rest == 0 ? 0 : level.limit.millis - rest);
+            long rest = level.parts % level.limit.parts();
+            pass(rest == 0 ? 0 : level.limit.parts() - rest);
             long tokens = level.available();
             if (tokens == 0 || level.parts >= level.full()) {
                 return;
             }
-            level.limit = limit(random, false);
-            level.parts = Math.min(tokens, level.limit.capacity) * level.limit.millis;
+            level.limit = level.limit.calendar() == null
+                    ? limit(random, false)
+                    : level.limit.withCapacity(1 + random.nextInt(10));
+            level.parts = Math.min(tokens, level.limit.capacity()) * level.limit.parts();
             steps.add(new Step(now, "change", 0, 0, List.of(), 0, 0, level.limit));
             take(1);
         }

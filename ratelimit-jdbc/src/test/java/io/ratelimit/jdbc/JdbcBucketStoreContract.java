@@ -9,6 +9,8 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.ThrottlePolicy;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import javax.sql.DataSource;
@@ -46,6 +48,11 @@ abstract class JdbcBucketStoreContract extends BucketStoreContract {
     @Override
     protected void advance(Duration step) {
         micros.addAndGet(step.toNanos() / 1_000);
+    }
+
+    @Override
+    protected void setWallClock(Instant now) {
+        micros.set(ChronoUnit.MICROS.between(Instant.EPOCH, now));
     }
 
     /** As when the row expires, since its bucket is full, or the database loses it. */

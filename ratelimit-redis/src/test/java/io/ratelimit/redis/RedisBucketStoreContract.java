@@ -8,6 +8,8 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.ThrottlePolicy;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
@@ -20,6 +22,11 @@ abstract class RedisBucketStoreContract extends BucketStoreContract {
     @Override
     protected void advance(Duration step) {
         micros.addAndGet(step.toNanos() / 1_000);
+    }
+
+    @Override
+    protected void setWallClock(Instant now) {
+        micros.set(ChronoUnit.MICROS.between(Instant.EPOCH, now));
     }
 
     /** As when the key expires, since its bucket is full, or Redis loses it. */

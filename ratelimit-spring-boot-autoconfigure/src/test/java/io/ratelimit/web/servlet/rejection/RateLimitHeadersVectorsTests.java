@@ -7,6 +7,7 @@ import io.ratelimit.BucketStoreVectorsContract;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.ManualTimeSource;
 import java.time.Duration;
+import java.time.Instant;
 import org.springframework.mock.web.MockHttpServletResponse;
 
 /** The fields that {@link RateLimitHeaders} writes are those of {@code vectors/ratelimit-vectors.json}. */
@@ -23,6 +24,11 @@ class RateLimitHeadersVectorsTests extends BucketStoreVectorsContract {
     @Override
     protected void advance(Duration step) {
         time.advance(step);
+    }
+
+    @Override
+    protected void setWallClock(Instant now) {
+        time.setWallClock(now);
     }
 
     @Override
