@@ -10,6 +10,8 @@ import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestKey;
+import io.ratelimit.policy.BackendProperties;
+import io.ratelimit.policy.BackendProperties.Jdbc;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.policy.RateLimitProperties.AppliesTo;
@@ -175,7 +177,8 @@ record PolicyAdvice(RateLimitProperties properties, ConfiguredPolicies policies,
     /** The part of a limit that this instance grants while the backend is unavailable is none. */
     private void warnOfShare(PolicyThrottler throttler, RequestKey key) {
         ThrottlePolicy policy = throttler.policy();
-        double share = policies.sharedBackend().localShare();
+        BackendProperties backend = policies.sharedBackend();
+        double share = backend.localShare();
         if (policy.mode() != Mode.OFF
                 && throttler.backend() != null
                 && policies.failureRule(policy) == FailureRule.LOCAL) {
@@ -190,7 +193,8 @@ record PolicyAdvice(RateLimitProperties properties, ConfiguredPolicies policies,
                             policy.name(),
                             "Throttle policy '<policy>' denies all calls of the limit " + spec
                                     + " while its backend is unavailable, since the share of this instance is less than one"
-                                    + " token: 'ratelimit.redis.local-share' is " + share
+                                    + " token: 'ratelimit." + (backend instanceof Jdbc ? "jdbc" : "redis")
+                                    + ".local-share' is " + share
                                     + ". Set it to 1 divided by the"
                                     + " number of instances, but at least 1 divided by the capacity; or accept this by"
                                     + " 'ratelimit.policies.<policy>.on-backend-failure: deny'"));

@@ -14,19 +14,21 @@ import io.ratelimit.policy.RateLimitEnabledCondition;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.stream.Stream;
 import javax.sql.DataSource;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.springframework.beans.factory.ListableBeanFactory;
-import org.springframework.beans.factory.NoSuchBeanDefinitionException;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.jdbc.DataSourceBuilder;
+import org.springframework.boot.sql.init.dependency.DependsOnDatabaseInitialization;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
@@ -81,7 +83,8 @@ public final class RateLimitJdbcAutoConfiguration {
                 Deadline deadline,
                 Environment environment) {
             Jdbc jdbc = properties.jdbc();
-            DataSource application = jdbc.dataSource() == null ? only(dataSources) : named(jdbc.dataSource(), beans);
+            DataSource application =
+                    jdbc.dataSource() == null ? only(dataSources, beans) : named(jdbc.dataSource(), beans);
             return new JdbcStorage(
                     OwnConnections.beside(application),
                     new JdbcStorage.Settings(
@@ -99,11 +102,12 @@ public final class RateLimitJdbcAutoConfiguration {
                     || mode == InitializeSchema.EMBEDDED && url.startsWith("jdbc:h2:mem:");
         }
 
-        private static DataSource only(ObjectProvider<DataSource> dataSources) {
+        private static DataSource only(ObjectProvider<DataSource> dataSources, ListableBeanFactory beans) {
             DataSource only = dataSources.getIfUnique();
             if (only == null) {
                 throw new RateLimitConfigurationException(
-                        "'backend: jdbc' is set, but there is not exactly one DataSource that leads to the database.",
+                        "'backend: jdbc' is set, but there is not exactly one DataSource that leads to the database"
+                                + names(" (there are: ", beans, ").", "."),
                         "Set 'spring.datasource.url', or name the bean to use by 'ratelimit.jdbc.data-source'.",
                         "ratelimit.backend");
             }
@@ -111,14 +115,25 @@ public final class RateLimitJdbcAutoConfiguration {
         }
 
         private static DataSource named(String name, ListableBeanFactory beans) {
-            try {
-                return beans.getBean(name, DataSource.class);
-            } catch (NoSuchBeanDefinitionException unknown) {
+            if (!beans.containsBean(name) || !beans.isTypeMatch(name, DataSource.class)) {
                 throw new RateLimitConfigurationException(
                         "'ratelimit.jdbc.data-source' is '" + name + "', but no DataSource has this name.",
-                        "Set it to one of: " + String.join(", ", beans.getBeanNamesForType(DataSource.class)) + ".",
+                        names(
+                                "Set it to one of: ",
+                                beans,
+                                ".",
+                                "Declare a bean of the type DataSource with this name."),
                         "ratelimit.jdbc.data-source");
             }
+            return beans.getBean(name, DataSource.class);
+        }
+
+        /** Returns the names of all data sources between two texts; another text if there are none. */
+        private static String names(String before, ListableBeanFactory beans, String after, String none) {
+            List<String> names = Stream.of(beans.getBeanNamesForType(DataSource.class))
+                    .sorted()
+                    .toList();
+            return names.isEmpty() ? none : before + String.join(", ", names) + after;
         }
 
         @Bean
@@ -129,6 +144,7 @@ public final class RateLimitJdbcAutoConfiguration {
 
         @Bean
         @Lazy(false)
+        @DependsOnDatabaseInitialization
         JdbcStart rateLimitJdbcStart(JdbcStorage storage, FailoverBucketStore database, ConfiguredPolicies policies) {
             if (policies.uses(BackendKind.REDIS)) {
                 throw new RateLimitConfigurationException(

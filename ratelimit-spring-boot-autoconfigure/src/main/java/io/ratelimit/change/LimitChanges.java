@@ -113,9 +113,9 @@ public final class LimitChanges implements SmartLifecycle {
         LimitChange change = LimitChange.of(rate, capacity, inFlight);
         if (follower == null) {
             throw new IllegalArgumentException(
-                    "changes for all instances are kept in Redis, and this instance follows none there: set"
-                            + " 'ratelimit.backend: redis', or 'backend: redis' for a policy, and don't set"
-                            + " 'ratelimit.redis.changes: false'");
+                    "changes for all instances are kept in Redis or a database, and this instance follows none there: set"
+                            + " 'ratelimit.backend', or the 'backend' of a policy, to redis or jdbc, and don't set"
+                            + " 'changes: false' below 'ratelimit.redis' or 'ratelimit.jdbc'");
         }
         Limit limit = new Limit(policy, tier);
         PolicyThrottler throttler = limits.throttler(limit);

@@ -416,9 +416,9 @@ class RedisChangesTests {
             assertRejected(
                     one.post("/actuator/ratelimits/shared", "{\"capacity\": 9, \"for\": \"all\"}"),
                     400,
-                    "changes for all instances are kept in Redis, and this instance follows none there: set"
-                            + " 'ratelimit.backend: redis', or 'backend: redis' for a policy, and don't set"
-                            + " 'ratelimit.redis.changes: false'");
+                    "changes for all instances are kept in Redis or a database, and this instance follows none there: set"
+                            + " 'ratelimit.backend', or the 'backend' of a policy, to redis or jdbc, and don't set"
+                            + " 'changes: false' below 'ratelimit.redis' or 'ratelimit.jdbc'");
             change(one, "shared", "{\"capacity\": 9}");
             assertThat(takeBack(one, "shared?").body()).contains("\"for\":\"instance\"");
             assertThat(spec(one, "shared")).isEqualTo(SHARED);
