@@ -210,7 +210,8 @@ record BucketTable(String name) {
     private String script(Dialect dialect) {
         try (InputStream script = BucketTable.class.getResourceAsStream(dialect.script())) {
             return new String(Objects.requireNonNull(script).readAllBytes(), StandardCharsets.UTF_8)
-                    .replace("ratelimit_bucket", name);
+                    .replace("ratelimit_bucket", name)
+                    .replace(";", ""); // other tools need the end of the statement, and Oracle's driver rejects it
         } catch (IOException unreadable) {
             throw new UncheckedIOException(unreadable);
         }

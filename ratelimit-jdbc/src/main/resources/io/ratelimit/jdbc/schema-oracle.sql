@@ -2,4 +2,4 @@ CREATE TABLE ratelimit_bucket (
     id raw(16) PRIMARY KEY,
     state raw(1000) NOT NULL,
     expires timestamp NOT NULL
-)
+);

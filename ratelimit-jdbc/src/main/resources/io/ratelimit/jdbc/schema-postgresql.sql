@@ -4,4 +4,4 @@ CREATE UNLOGGED TABLE ratelimit_bucket (
     id bytea PRIMARY KEY,
     state bytea NOT NULL,
     expires timestamp NOT NULL
-) WITH (fillfactor = 50)
+) WITH (fillfactor = 50);

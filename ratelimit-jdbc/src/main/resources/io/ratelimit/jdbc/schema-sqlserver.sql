@@ -2,4 +2,4 @@ CREATE TABLE ratelimit_bucket (
     id binary(16) PRIMARY KEY,
     state varbinary(1000) NOT NULL,
     expires datetime2 NOT NULL
-)
+);
