@@ -118,7 +118,7 @@ public abstract class CompareAndSetBucketStore implements LeasingBucketStore {
         List<Answer> answers = new ArrayList<>(charges.size());
         for (int i = 0; i < charges.size(); i++) {
             Charge charge = charges.get(i);
-            Grant grant = buckets.lease(find(leases, charge), charge.cost());
+            Grant grant = buckets.lease(LeaseRequest.find(leases, charge), charge.cost());
             StoredBucket bucket = buckets.of(charge).under(charge.spec());
             Answer answer =
                     grant == null ? bucket.take(charge, maxWaitNanos(charge, ahead)) : bucket.takeLeased(charge, grant);
@@ -128,15 +128,6 @@ public abstract class CompareAndSetBucketStore implements LeasingBucketStore {
             answers.add(answer);
         }
         return new Result<>(Decision.of(answers), buckets);
-    }
-
-    private static @Nullable LeaseRequest find(List<LeaseRequest> leases, Charge charge) {
-        for (int i = 0; i < leases.size(); i++) {
-            if (leases.get(i).charge() == charge) {
-                return leases.get(i);
-            }
-        }
-        return null;
     }
 
     /** Peeks at the buckets beside the one that denied, so that the decision names every bucket that is short. */

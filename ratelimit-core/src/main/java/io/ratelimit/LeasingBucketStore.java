@@ -42,6 +42,16 @@ public interface LeasingBucketStore extends BucketStore {
             this.maxTokens = maxTokens;
         }
 
+        /** Returns the request for a charge; null if there is none. */
+        public static @Nullable LeaseRequest find(List<LeaseRequest> requests, Charge charge) {
+            for (int i = 0; i < requests.size(); i++) {
+                if (requests.get(i).charge == charge) {
+                    return requests.get(i);
+                }
+            }
+            return null;
+        }
+
         /** Returns the charge that selects the bucket. */
         public Charge charge() {
             return charge;

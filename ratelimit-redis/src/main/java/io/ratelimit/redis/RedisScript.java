@@ -241,6 +241,11 @@ final class RedisScript {
             return numbers[NUMBERS * bucket + 4];
         }
 
+        /** Returns whether a call took the cost only once, as from a bucket with promises. It decides only its first take. */
+        boolean tookOnce() {
+            return missing(0) >= 0 && leased(0) == 0;
+        }
+
         /** Returns the time of a bucket, as {@link #now}, or the later moment at which it stands still. */
         long at(int bucket) {
             return Math.max(numbers[NUMBERS * bucket + 5], now(bucket));

@@ -197,7 +197,7 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
 
         /** Takes from one bucket. If that fails, gives back the tokens of the earlier buckets without waiting for the reply. */
         private Answer takeOrGiveBack(Charge charge, List<LeaseRequest> leases, List<Answer> earlier, Timing timing) {
-            LeaseRequest lease = ScriptCalls.find(leases, charge);
+            LeaseRequest lease = LeaseRequest.find(leases, charge);
             try {
                 return script.take(List.of(charge), lease == null ? List.of() : List.of(lease), timing, call)
                         .get(0);

@@ -77,11 +77,6 @@ final class ScriptCalls {
         return charge.spec().refill() == Refill.CALENDAR ? calendars.get(charge.spec()) : null;
     }
 
-    /** Starts to take all of the charges or none. */
-    private Running startTake(List<Charge> charges, Timing timing) {
-        return start(Operation.TAKE, charges, timing);
-    }
-
     /** Starts to look at the buckets of charges. */
     Running startLook(List<Charge> charges, Timing timing) {
         return start(Operation.LOOK, charges, timing);
@@ -112,7 +107,7 @@ final class ScriptCalls {
     /** Starts to take the cost of a charge as often as it fits, and at most so many times, for several takes. */
     Running startTakes(Charge charge, int times) {
         if (times == 1) {
-            return startTake(List.of(charge), Timing.AT_ONCE);
+            return start(Operation.TAKE, List.of(charge), Timing.AT_ONCE);
         }
         RedisTickScale ticks = ticks(charge);
         long maxTokens = charge.cost() * Math.min(times, ticks.capacity() / charge.cost());
@@ -121,7 +116,7 @@ final class ScriptCalls {
 
     /** Takes all of the charges or none, with the leases that are requested, and waits for the answers. */
     List<Answer> take(List<Charge> charges, List<LeaseRequest> leases, Timing timing, Deadline.Call call) {
-        Running running = leases.isEmpty() ? startTake(charges, timing) : startTake(charges, leases);
+        Running running = leases.isEmpty() ? start(Operation.TAKE, charges, timing) : startTake(charges, leases);
         ScriptReply reply = RedisScript.result(running, call);
         List<Answer> answers = answers(charges, timing, reply);
         if (!leases.isEmpty() && answers.stream().allMatch(Answer::allowed)) {
@@ -134,7 +129,7 @@ final class ScriptCalls {
         byte[][] arguments = new byte[charges.size()][];
         for (int i = 0; i < arguments.length; i++) {
             Charge charge = charges.get(i);
-            LeaseRequest lease = find(leases, charge);
+            LeaseRequest lease = LeaseRequest.find(leases, charge);
             arguments[i] = lease == null
                     ? ScriptArguments.toLease(ticks(charge), charge.cost(), waitMicros(charge, Timing.AT_ONCE), 0, 0)
                     : toLease(lease, charge.cost());
@@ -173,15 +168,6 @@ final class ScriptCalls {
     private byte[] toLease(LeaseRequest lease, long cost) {
         long micros = (lease.charge().policy().lease().toNanos() + 999) / 1_000;
         return ScriptArguments.toLease(ticks(lease.charge()), cost, micros, lease.maxTokens());
-    }
-
-    static @Nullable LeaseRequest find(List<LeaseRequest> leases, Charge charge) {
-        for (int i = 0; i < leases.size(); i++) {
-            if (leases.get(i).charge() == charge) {
-                return leases.get(i);
-            }
-        }
-        return null;
     }
 
     /** Starts to give all of the tokens back. */
@@ -320,17 +306,12 @@ final class ScriptCalls {
 
     /** Returns how many of several takes the reply decides, from the first on. */
     static int decided(int takes, ScriptReply reply) {
-        return tookOnce(reply) ? 1 : takes;
-    }
-
-    /** Returns whether a call took the cost only once, as from a bucket with promises. It decides only its first take. */
-    private static boolean tookOnce(ScriptReply reply) {
-        return reply.missing(0) >= 0 && reply.leased(0) == 0;
+        return reply.tookOnce() ? 1 : takes;
     }
 
     /** Returns the answer of the take at a place among several, as if they had been made one after another. */
     Answer answer(Charge charge, int place, ScriptReply reply) {
-        if (tookOnce(reply)) {
+        if (reply.tookOnce()) {
             return answer(charge, 0, reply, true, Timing.AT_ONCE);
         }
         RedisTickScale ticks = ticks(charge);
@@ -402,7 +383,7 @@ final class ScriptCalls {
     /** Passes leases to their requests, if the script took some. */
     private void grant(List<Charge> charges, List<LeaseRequest> leases, ScriptReply reply) {
         for (int i = 0; i < charges.size(); i++) {
-            LeaseRequest lease = find(leases, charges.get(i));
+            LeaseRequest lease = LeaseRequest.find(leases, charges.get(i));
             if (lease != null && reply.leased(i) > 0) {
                 RedisTickScale ticks = ticks(lease.charge());
                 long missing = reply.missing(i);
