@@ -1,6 +1,7 @@
 package io.ratelimit.actuate;
 
 import io.ratelimit.BucketSpec.Refill;
+import io.ratelimit.PolicyThrottler;
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
@@ -8,6 +9,7 @@ import io.ratelimit.demand.Demand;
 import io.ratelimit.demand.Demand.Suggestion;
 import io.ratelimit.demand.Demand.Touched;
 import io.ratelimit.demand.DemandListener;
+import io.ratelimit.policy.ConfiguredPolicies;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -16,7 +18,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeSet;
-import java.util.function.Predicate;
 import java.util.stream.DoubleStream;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -38,38 +39,28 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
     private static final Duration WITHIN = Duration.ofMinutes(1);
     private static final int MAX_STEPS = 80;
 
-    /**
-     * The measured demand of an application.
-     *
-     * @param refunds whether a policy gives tokens back
-     */
-    record Source(Throttlers throttlers, DemandListener listener, Predicate<ThrottlePolicy> refunds) {
+    /** The measured demand of an application. */
+    record Source(Throttlers throttlers, DemandListener listener, ConfiguredPolicies policies) {
 
         DemandData read() {
-            return of(throttlers, listener, refunds);
+            Map<String, List<LimitDemand>> limits = new LinkedHashMap<>();
+            throttlers.all().stream()
+                    .map(PolicyThrottler::policy)
+                    .filter(policy -> policy.mode() != ThrottlePolicy.Mode.OFF
+                            && policy.spec().hasRate())
+                    .forEach(policy -> limits.put(policy.name(), limits(policy)));
+            return new DemandData(limits);
         }
-    }
 
-    private static DemandData of(Throttlers throttlers, DemandListener listener, Predicate<ThrottlePolicy> refunds) {
-        Map<String, List<LimitDemand>> policies = new LinkedHashMap<>();
-        throttlers.all().forEach(throttler -> {
-            ThrottlePolicy policy = throttler.policy();
-            if (policy.mode() != ThrottlePolicy.Mode.OFF && policy.spec().hasRate()) {
-                policies.put(
-                        policy.name(),
-                        Stream.concat(
-                                        Stream.of((String) null),
-                                        new TreeSet<>(policy.tiers().keySet()).stream())
-                                .map(tier -> LimitDemand.of(
-                                        tier,
-                                        policy.isGlobal(),
-                                        refunds.test(policy),
-                                        policy.spec().refill() == Refill.CALENDAR,
-                                        Objects.requireNonNull(listener.demand(policy.name(), tier))))
-                                .toList());
-            }
-        });
-        return new DemandData(policies);
+        private List<LimitDemand> limits(ThrottlePolicy policy) {
+            boolean refunds = policies.refunds(policy);
+            return Stream.concat(
+                            Stream.of((String) null),
+                            new TreeSet<>(policy.tiers().keySet()).stream())
+                    .map(tier -> LimitDemand.of(
+                            tier, policy, refunds, Objects.requireNonNull(listener.demand(policy.name(), tier))))
+                    .toList();
+        }
     }
 
     /**
@@ -99,8 +90,8 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
             List<RateDemand> rates,
             List<@Nullable LimitData> suggestions) {
 
-        static LimitDemand of(@Nullable String tier, boolean global, boolean refunds, boolean calendar, Demand demand) {
-            boolean tooLittle = demand.isTooLittle(global);
+        static LimitDemand of(@Nullable String tier, ThrottlePolicy policy, boolean refunds, Demand demand) {
+            boolean tooLittle = demand.isTooLittle(policy.isGlobal());
             return new LimitDemand(
                     tier,
                     demand.spec().capacity(),
@@ -108,9 +99,9 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
                     demand.keys(),
                     demand.sample(),
                     demand.measured().toSeconds(),
-                    global,
+                    policy.isGlobal(),
                     refunds,
-                    calendar,
+                    policy.spec().refill() == Refill.CALENDAR,
                     tooLittle,
                     IntStream.range(0, demand.rates().size())
                             .mapToObj(rate -> RateDemand.of(demand, rate))

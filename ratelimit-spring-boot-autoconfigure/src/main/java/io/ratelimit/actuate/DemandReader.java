@@ -11,6 +11,7 @@ import io.ratelimit.demand.Demand.Quantile;
 import io.ratelimit.demand.Demand.Suggestion;
 import io.ratelimit.demand.Demand.Touched;
 import io.ratelimit.demand.DemandListener;
+import io.ratelimit.policy.ConfiguredPolicies;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -19,17 +20,12 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
 import java.util.function.Function;
-import java.util.function.Predicate;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.actuate.endpoint.OperationResponseBody;
 
-/**
- * Reads the demand of policies.
- *
- * @param refunds whether a policy gives tokens back
- */
-record DemandReader(DemandListener listener, Predicate<ThrottlePolicy> refunds) {
+/** Reads the demand of policies. */
+record DemandReader(DemandListener listener, ConfiguredPolicies policies) {
 
     private static final Map<String, Double> SHARES = new LinkedHashMap<>();
 
@@ -65,7 +61,7 @@ record DemandReader(DemandListener listener, Predicate<ThrottlePolicy> refunds) 
             notes.add("where a policy is enforced, clients may send fewer requests, or retry;"
                     + " shadow mode has no such effect");
         }
-        if (refunds.test(policy)) {
+        if (policies.refunds(policy)) {
             notes.add("this policy gives tokens back (refund-on), and the demand counts them as used:"
                     + " capacities, touched keys and denied requests are upper bounds");
         }

@@ -107,7 +107,7 @@ public final class RateLimitActuateAutoConfiguration {
                             requests,
                             operations.getIfAvailable(),
                             backend.getIfAvailable()),
-                    measured == null ? null : new DemandReader(measured, policies::refunds),
+                    measured == null ? null : new DemandReader(measured, policies),
                     endpointProperties::showsKeys,
                     this::publish);
         }

@@ -73,7 +73,7 @@ public final class RateLimitDashboardAutoConfiguration {
         DemandListener listener = demand.getIfAvailable();
         return new RateLimitDashboard(
                 reader,
-                listener == null ? null : new DemandData.Source(throttlers, listener, policies::refunds),
+                listener == null ? null : new DemandData.Source(throttlers, listener, policies),
                 new EndpointPaths(endpoints, access, changes.isShared()),
                 endpointProperties::showsKeys);
     }
