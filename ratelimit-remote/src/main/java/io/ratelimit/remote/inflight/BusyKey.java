@@ -141,7 +141,7 @@ final class BusyKey {
                 asking--;
                 request.decide(null);
             }
-            claim = next(time.nanoTime());
+            claim = renewalOrNext(time.nanoTime());
         }
         proceed(claim);
     }
@@ -260,10 +260,7 @@ final class BusyKey {
         endLateClaim();
         Claim claim;
         synchronized (this) {
-            long now = time.nanoTime();
-            long age = now - register.sentAt;
-            boolean due = register.running > 0 && age >= lifetime / 3 || failed && age >= RETRY_NANOS;
-            claim = due && register.awaited == 0 && !closed ? claim(now) : next(now);
+            claim = renewalOrNext(time.nanoTime());
             peak = register.running;
         }
         proceed(claim);
@@ -313,6 +310,13 @@ final class BusyKey {
     private int kept() {
         int most = limit / KEPT_PART;
         return Math.max(0, Math.min(scarce ? Math.min(most, 1) : most, peak - 1));
+    }
+
+    /** Returns the claim that renews the register if it is due: a withdrawn one didn't. Otherwise the next claim, or null. */
+    private @Nullable Claim renewalOrNext(long now) {
+        long age = now - register.sentAt;
+        boolean due = register.running > 0 && age >= lifetime / 3 || failed && age >= RETRY_NANOS;
+        return due && register.awaited == 0 && !closed ? claim(now) : next(now);
     }
 
     /** Returns the claim that is due; null if there is none. Closes this key if it isn't in use any more. */

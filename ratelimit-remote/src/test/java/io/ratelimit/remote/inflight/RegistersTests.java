@@ -547,6 +547,20 @@ class RegistersTests {
         assertThat(((PolicyRegisters) slots()).isBusy()).isFalse();
     }
 
+    /** As in a flood of calls whose tokens are short: one of their claims is always under way. */
+    @Test
+    void aFloodOfWithdrawnClaimsLetsNoRegisterRunOut() {
+        Slot running = take(2);
+        time.advance(TIME_TO_LIVE.dividedBy(2));
+        for (int i = 0; i < TIME_TO_LIVE.dividedBy(TICK) + 1; i++) {
+            List<CarriedClaim> carried = registers.carry(List.of(slots().request(charge(2))));
+            time.advance(TICK);
+            carried.forEach(CarriedClaim::withdraw);
+        }
+        assertThat(asIfSet(2, new Claim(1, 0, 2, 2)).usable()).isEqualTo(1);
+        running.release();
+    }
+
     @Test
     void aTakeThatFailsDecidesItsCallByTheRule() {
         rejects = true;
