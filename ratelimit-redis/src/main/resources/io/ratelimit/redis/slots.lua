@@ -72,6 +72,9 @@ if bucket and free then
     tokens = bucket(keys, arguments)
     if type(tokens) == 'string' then
         tokens = {tokens}
+        for i = 2, #keys do
+            tokens[i] = '' -- no lane was needed, and nil would end the reply
+        end
     end
     for i = 1, charges do
         if (string.byte(tokens[i] or '', 9) or 255) >= 128 then -- below zero: tokens are short; or there are none

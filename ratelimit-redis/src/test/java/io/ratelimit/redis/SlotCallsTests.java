@@ -7,6 +7,7 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Outcome;
+import io.ratelimit.Shares;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
@@ -45,8 +46,13 @@ class SlotCallsTests {
     private static final ThrottlePolicy HOT =
             ThrottlePolicy.of("hot", BucketSpec.of("500/1s").withInFlight(2));
 
+    private static final ThrottlePolicy TENANTS = ThrottlePolicy.of(
+                    "tenants", BucketSpec.of("100/1h").withInFlight(2))
+            .withShares(Shares.forKeys(BucketSpec.of("10/1h"), 2, List.of("header:tenant")));
+
     private static final ThrottlePolicy HERE = ThrottlePolicy.of("here", BucketSpec.of("1/1h"));
-    private static final List<ThrottlePolicy> POLICIES = List.of(CHAT, BUSY, SLOW, POOL, RATE, DAILY, HOT, HERE);
+    private static final List<ThrottlePolicy> POLICIES =
+            List.of(CHAT, BUSY, SLOW, POOL, RATE, DAILY, HOT, TENANTS, HERE);
 
     private final TestRedis redis = TestRedis.start();
     private final TimeSource time = new SystemTimeSource();
@@ -137,6 +143,16 @@ class SlotCallsTests {
         assertThat(decision.answers().get(3).remaining()).isEqualTo(4);
         assertThat(calls()).isEqualTo(before + 1);
         assertThat(registers()).isEqualTo(3);
+        decision.release();
+    }
+
+    @Test
+    void aRequestWithAGuaranteedShareCostsOneCall() throws Exception {
+        long before = calls();
+        Decision decision = take(charge(TENANTS, "").guaranteedTo("alice"));
+        assertThat(decision.allowed()).isTrue();
+        assertThat(calls()).isEqualTo(before + 1);
+        assertThat(registers()).isEqualTo(1);
         decision.release();
     }
 
