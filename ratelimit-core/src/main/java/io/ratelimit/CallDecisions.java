@@ -49,7 +49,12 @@ final class CallDecisions {
         }
         List<Answer> missing = missingKeys(charges);
         Decision decision = missing.isEmpty() ? takeAll(charges, taker) : Decision.of(missing);
-        listener.report(decision);
+        try {
+            listener.report(decision);
+        } catch (Error fatal) { // one of the JVM, since others are caught
+            decision.release();
+            throw fatal;
+        }
         return decision;
     }
 

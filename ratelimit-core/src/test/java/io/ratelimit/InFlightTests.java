@@ -78,6 +78,16 @@ class InFlightTests {
     }
 
     @Test
+    void anErrorOfTheJvmInAListenerLeavesNoSlotBehind() {
+        Throttlers broken = new Throttlers(List.of(EXPORTS), BucketStore.local(time), time, decision -> {
+            throw new OutOfMemoryError();
+        });
+        assertThatExceptionOfType(OutOfMemoryError.class)
+                .isThrownBy(() -> broken.get("exports").forKey("alice").decide(1));
+        assertThat(broken.inFlight("exports")).isZero();
+    }
+
+    @Test
     void asManyCallsOfAKeyRunAsThereAreSlots() {
         Decision first = decide(charge(EXPORTS, "alice"));
         Decision second = decide(charge(EXPORTS, "alice"));
