@@ -61,11 +61,6 @@ public interface BucketStore {
         return take(charges);
     }
 
-    /** Like {@link #takeWithSlots}, for tokens that may be taken ahead. */
-    default Decision reserveWithSlots(List<Charge> charges, List<SharedSlots.Request> slots) {
-        return reserve(charges);
-    }
-
     /**
      * Puts tokens back. A full bucket stays full, and tokens of a key without a bucket are dropped. While other calls
      * wait, only tokens that no waiting call depends on come back, because a waiting call's turn is a promise.

@@ -3,6 +3,7 @@ package io.ratelimit;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ThrottlePolicy.Mode;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.PriorityQueue;
@@ -117,7 +118,7 @@ final class WaitQueues {
 
         /** Takes the tokens ahead, and also joins the queues of buckets that other calls have emptied meanwhile. */
         private Decision takeAhead(List<Charge> charges, List<SharedSlots.Request> slots) {
-            Decision ahead = store.reserveWithSlots(charges, slots);
+            Decision ahead = reserve(charges, slots);
             List<Answer> waiting = waiting(ahead);
             Answer full = join(waiting);
             if (full != null) {
@@ -164,6 +165,17 @@ final class WaitQueues {
             joined.stream().filter(queues).forEach(Queue::leave);
             joined.removeIf(queues);
         }
+    }
+
+    /** Takes the slots, and then the tokens: those that were taken ahead may not come back, since later calls rely on it. */
+    private Decision reserve(List<Charge> charges, List<SharedSlots.Request> slots) {
+        for (SharedSlots.Request slot : slots) {
+            slot.take();
+            if (slot.isDenied()) {
+                return Decision.of(List.of(Answer.denied(charges.get(0), Outcome.TOO_MANY_IN_FLIGHT, Duration.ZERO)));
+            }
+        }
+        return store.reserve(charges);
     }
 
     static boolean anyMayWait(List<Charge> charges) {
@@ -216,7 +228,7 @@ final class WaitQueues {
     }
 
     private Decision takeAheadInShadow(List<Charge> charges, List<SharedSlots.Request> slots, int limit) {
-        Decision ahead = store.reserveWithSlots(charges, slots);
+        Decision ahead = reserve(charges, slots);
         boolean waits = ahead.allowed() && ahead.waitNanos() > 0;
         if (waits && !queue(charges.get(0).policy()).addTurn(time.nanoTime(), ahead.waitNanos(), limit)) {
             store.giveBack(ahead.answers());

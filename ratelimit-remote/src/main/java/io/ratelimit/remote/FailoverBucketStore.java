@@ -182,11 +182,6 @@ public final class FailoverBucketStore implements BucketStore {
         return take(charges, BucketStore::reserve, List.of(), List.of());
     }
 
-    @Override
-    public Decision reserveWithSlots(List<Charge> charges, List<SharedSlots.Request> slots) {
-        return registers == null || registers.start(slots, false) ? reserve(charges) : withoutSlot(charges);
-    }
-
     private static Decision withoutSlot(List<Charge> charges) {
         return Decision.of(List.of(Answer.denied(charges.get(0), Outcome.TOO_MANY_IN_FLIGHT, Duration.ZERO)));
     }

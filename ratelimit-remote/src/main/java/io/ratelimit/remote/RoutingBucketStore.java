@@ -51,11 +51,6 @@ public final class RoutingBucketStore implements BucketStore {
         return slots.isEmpty() ? take(charges) : take(charges, (store, some) -> store.takeWithSlots(some, slots));
     }
 
-    @Override
-    public Decision reserveWithSlots(List<Charge> charges, List<SharedSlots.Request> slots) {
-        return slots.isEmpty() ? reserve(charges) : take(charges, (store, some) -> store.reserveWithSlots(some, slots));
-    }
-
     /** @param verb takes from a store at once or ahead */
     private Decision take(List<Charge> charges, BiFunction<BucketStore, List<Charge>, Decision> verb) {
         int remoteCount = countRemote(charges);

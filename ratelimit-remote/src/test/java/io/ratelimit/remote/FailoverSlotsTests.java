@@ -14,7 +14,9 @@ import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.SharedSlots;
+import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
 import io.ratelimit.remote.Deadline.CongestedException;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
 import io.ratelimit.remote.inflight.RegisterStore;
@@ -36,6 +38,7 @@ class FailoverSlotsTests {
             "Redis", new Failing(), BucketStore.local(time), 0.5, policy -> FailureRule.ALLOW, deadline);
     private BackendException judged = new BackendException("gone");
     private @Nullable Decision denials;
+    private Runnable duringClaim = () -> {};
     private CompletableFuture<RegisterStore.Reply> reply =
             CompletableFuture.failedFuture(new IllegalStateException("not judged"));
 
@@ -44,6 +47,7 @@ class FailoverSlotsTests {
 
         @Override
         public CompletableFuture<Reply> set(BucketName key, Claim claim, Duration timeToLive) {
+            duringClaim.run();
             return reply;
         }
 
@@ -139,5 +143,23 @@ class FailoverSlotsTests {
                     .isEqualTo(Outcome.DENIED);
             assertThat(slot.slot() == null).isEqualTo(i > 0);
         }
+    }
+
+    /** Tokens that were taken ahead don't come back while a later call waits for its own. */
+    @Test
+    void aCallWithoutASlotHasTakenNoTokensAhead() throws InterruptedException {
+        ThrottlePolicy line = ThrottlePolicy.of("line", BucketSpec.of("1/1s")).withMaxWait(Duration.ofSeconds(10));
+        Charge token = Charge.of(line, "", 1);
+        BucketStore local = BucketStore.local(time);
+        BucketStore both =
+                new RoutingBucketStore(local, store, policy -> policy.name().equals("exports"));
+        Throttlers throttlers = new Throttlers(List.of(line, EXPORTS), both, time, ThrottleListener.NONE);
+        local.take(List.of(token));
+        reply = CompletableFuture.completedFuture(new RegisterStore.Reply(0, 4));
+        duringClaim = () -> local.reserve(List.of(token));
+
+        Decision denied = throttlers.acquire(List.of(token, Charge.of(EXPORTS, "alice", 1)));
+        assertThat(denied.outcome()).isEqualTo(Outcome.TOO_MANY_IN_FLIGHT);
+        assertThat(local.reserve(List.of(token)).waitFor()).isEqualTo(Duration.ofSeconds(2));
     }
 }
