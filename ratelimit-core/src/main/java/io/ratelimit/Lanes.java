@@ -57,26 +57,26 @@ final class Lanes {
             Receipt receipt = receipt(pool, charge, taken, firstNanos, returned);
             return new Answer(charge, pool, share.leave(), taken, firstNanos, 0, receipt);
         }
-        Answer denial = denial(charge, share, pool);
+        Answer denial = denial(charge, share, pool, firstNanos);
         return denial == null ? takeLocked(charge, share, pool) : denial;
     }
 
     /** Returns a denial if the pool and the lane were short at one moment; null if that takes the lock to know. */
-    private @Nullable Answer denial(Charge charge, Share share, BucketState pool) {
+    private @Nullable Answer denial(Charge charge, Share share, BucketState pool, long firstNanos) {
         long cost = charge.cost();
         BucketSpec spec = share.guaranteed();
         BucketState lane = spec == null ? null : lanes.get(buckets.storedKey(share.key()));
         long returned = lane == null ? 0 : lane.returned();
         long laneBefore = lane == null ? 0 : lane.fullAt();
+        boolean mayServe = lane == null
+                ? spec != null && mayHaveRoom(share.lanes(), firstNanos)
+                : lane.peek(cost, firstNanos, 0) >= 0 || !lane.scale().spec().equals(spec);
+        if (mayServe) {
+            return null;
+        }
         long before = pool.fullAt();
         long nanos = time.nanoTime();
         long step = pool.scale().stepAt(nanos);
-        if (spec != null
-                && (lane == null
-                        ? mayHaveRoom(share.lanes(), step)
-                        : !lane.scale().spec().equals(spec))) {
-            return null;
-        }
         long taken = peek(pool, cost, share.leave(), nanos);
         boolean isShort = taken == Take.NEVER_FITS
                 || taken < 0 && taken != BucketState.CLOSED && pool.wasShort(before, cost + share.leave(), nanos, 0);
@@ -155,7 +155,7 @@ final class Lanes {
 
     /** Returns the answer that {@link #take} would give, and takes nothing. */
     Answer peek(Charge charge, Share share, long nanos) {
-        Answer denial = denial(charge, share, buckets.peek(charge, nanos));
+        Answer denial = denial(charge, share, buckets.peek(charge, nanos), nanos);
         return denial == null ? peekLocked(charge, share, nanos) : denial;
     }
 
