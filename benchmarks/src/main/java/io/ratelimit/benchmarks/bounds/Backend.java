@@ -26,6 +26,11 @@ interface Backend extends AutoCloseable {
     @Override
     void close() throws IOException;
 
+    /** Sends a signal to a process. */
+    static void signal(String name, String process) throws Exception {
+        new ProcessBuilder("kill", "-" + name, process).start().waitFor();
+    }
+
     /** Starts a Redis. It fails by being suspended: connections stay open and nothing answers. */
     static Backend redis() throws IOException {
         LocalRedis server = LocalRedis.start();
@@ -47,12 +52,12 @@ interface Backend extends AutoCloseable {
 
             @Override
             public void fail() throws Exception {
-                new ProcessBuilder("kill", "-STOP", process).start().waitFor();
+                signal("STOP", process);
             }
 
             @Override
             public void recover() throws Exception {
-                new ProcessBuilder("kill", "-CONT", process).start().waitFor();
+                signal("CONT", process);
             }
 
             @Override

@@ -12,13 +12,16 @@ import io.github.resilience4j.ratelimiter.RateLimiterConfig;
 import io.github.resilience4j.ratelimiter.RateLimiterRegistry;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
+import io.ratelimit.GlobalThrottler;
 import io.ratelimit.Rate;
+import io.ratelimit.Shares;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
 
 /** Limiters in the memory of a process, as their documentation makes them. */
 final class InMemory {
@@ -27,6 +30,7 @@ final class InMemory {
     static final int MAX_KEYS = 1_000;
 
     private static final String POLICY = "bounds";
+    private static final int TENANTS = 5;
 
     private InMemory() {}
 
@@ -132,6 +136,28 @@ final class InMemory {
             @Override
             public void change(Limit next) {
                 throttlers.get(POLICY).reconfigure(spec(next));
+            }
+        };
+    }
+
+    /** Returns a limit that five tenants share. They ask in turns, and each has 4 % of the limit to itself. */
+    static Instance oursWithShares(Limit limit) {
+        Rate lane = new Rate(limit.tokens() / 25, limit.period());
+        ThrottlePolicy policy = ThrottlePolicy.of(POLICY, spec(limit))
+                .withShares(Shares.forKeys(BucketSpec.of(lane), TENANTS, List.of("tenant")));
+        TimeSource time = TimeSource.system();
+        Throttlers throttlers = new Throttlers(List.of(policy), BucketStore.local(time), time, ThrottleListener.NONE);
+        GlobalThrottler throttler = throttlers.global(POLICY);
+        return new Instance() {
+            @Override
+            public boolean allows(String key) {
+                String tenant = "tenant" + ThreadLocalRandom.current().nextInt(TENANTS);
+                return throttler.guaranteedTo(tenant).decide(1).allowed();
+            }
+
+            @Override
+            public void change(Limit next) {
+                throttler.reconfigure(spec(next));
             }
         };
     }

@@ -55,7 +55,8 @@ final class Run {
         return switch (subject.place()) {
             case MEMORY, PROXY -> null;
             case REDIS -> Backend.redis();
-            case DATABASE -> Backend.h2();
+            case H2 -> Backend.h2();
+            case POSTGRES -> new PostgresBackend();
         };
     }
 

@@ -52,7 +52,7 @@ enum Situation {
         return switch (place) {
             case MEMORY -> 100_000;
             case REDIS -> 20_000;
-            case PROXY, DATABASE -> 3_000;
+            case PROXY, H2, POSTGRES -> 3_000;
         };
     }
 }

@@ -21,20 +21,24 @@ enum Subject {
     BUCKET4J_REDIS("bucket4j-redis", Place.REDIS, OnRedis::bucket4j),
     REDISSON("redisson", Place.REDIS, OnRedis::redisson),
     GATEWAY("gateway", Place.REDIS, OnRedis::gateway),
+    BUCKET4J_POSTGRES("bucket4j-postgres", Place.POSTGRES, OnDatabase::bucket4jOnPostgres),
     RATELIMIT("ratelimit", Place.MEMORY, (limit, port) -> InMemory.ours(limit)),
+    RATELIMIT_SHARES("ratelimit-shares", Place.MEMORY, (limit, port) -> InMemory.oursWithShares(limit), null),
     RATELIMIT_REDIS("ratelimit-redis", Place.REDIS, (limit, port) -> OnRedis.ours(limit, port, Duration.ZERO)),
     RATELIMIT_LEASE("ratelimit-lease", Place.REDIS, (limit, port) -> OnRedis.ours(limit, port, Duration.ofMillis(50))),
-    RATELIMIT_H2("ratelimit-h2", Place.DATABASE, OnDatabase::ours);
+    RATELIMIT_POSTGRES("ratelimit-postgres", Place.POSTGRES, OnDatabase::oursOnPostgres),
+    RATELIMIT_H2("ratelimit-h2", Place.H2, OnDatabase::oursOnH2);
 
     /** The place of a limiter's state. */
     enum Place {
         MEMORY,
         PROXY,
         REDIS,
-        DATABASE;
+        H2,
+        POSTGRES;
 
         boolean isShared() {
-            return this == REDIS || this == DATABASE;
+            return this == REDIS || this == H2 || this == POSTGRES;
         }
     }
 
