@@ -4,6 +4,7 @@ import com.github.benmanes.caffeine.cache.Scheduler;
 import com.github.benmanes.caffeine.cache.Ticker;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Take.Receipt;
+import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,6 +24,9 @@ final class PolicyBuckets {
 
     private static final int MAX_KEY_LENGTH = 48;
     private static final int OVERFLOW_BUCKETS = 4096;
+
+    /** Shorter than any bucket is kept. */
+    private static final long STALE = Duration.ofSeconds(1).toNanos();
 
     private final int maxKeys;
     private final SipHash hash;
@@ -92,21 +96,24 @@ final class PolicyBuckets {
     private BucketState open(String key, Charge charge, long nanos, boolean isNew) {
         TickScale scale = buckets.scale(charge.spec());
         if (isNew && !Keys.isReserved(charge.key())) {
-            move(key, charge, scale);
+            move(key, charge, scale, nanos);
         }
         return buckets.open(key, scale, nanos);
     }
 
     /** Opens the key's own bucket, short of the tokens that its overflow bucket is missing. */
-    private void move(String key, Charge charge, TickScale scale) {
+    private void move(String key, Charge charge, TickScale scale, long nanos) {
         overflow.replace(overflowKey(charge.key()), shared -> {
             if (shared != null) {
                 BucketState copy = shared.copy();
-                long nanos = time.nanoTime(); // not before closing: takes of other threads would look like a debt
-                buckets.open(key, scale, BucketConversion.inherited(copy, scale, nanos));
+                long now = time.nanoTime(); // not before closing: takes of other threads would look like a debt
+                buckets.open(key, scale, BucketConversion.inherited(copy, scale, now));
                 return copy;
             }
-            buckets.open(key, scale, time.nanoTime());
+            // Not by a later clock: the call would find the bucket short of the time since its own. But a call that stood
+            // still may have missed a bucket of its key that came and went.
+            long now = time.nanoTime();
+            buckets.open(key, scale, now - nanos < STALE ? nanos : now);
             return null;
         });
     }

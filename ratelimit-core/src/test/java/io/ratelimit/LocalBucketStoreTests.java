@@ -75,6 +75,25 @@ class LocalBucketStoreTests extends BucketStoreContract {
     }
 
     @Test
+    void theFirstCallOfAKeyFindsAFullBucketAlthoughTheClockGoesOn() {
+        AtomicLong nanos = new AtomicLong();
+        LocalBucketStore ticking = new LocalBucketStore(nanos::incrementAndGet);
+        Decision first = ticking.take(List.of(Charge.of(POLICY, "alice", 1)));
+        assertThat(first.answers().get(0).remaining()).isEqualTo(4);
+    }
+
+    @Test
+    void theFirstCallOfAKeyReadsTheClockAgainIfItStoodStill() {
+        AtomicLong nanos = new AtomicLong();
+        long pause = Duration.ofSeconds(20).toNanos();
+        LocalBucketStore pausing = new LocalBucketStore(() -> nanos.addAndGet(pause));
+        long firstReading = nanos.get() + pause;
+        Decision first = pausing.take(List.of(Charge.of(POLICY, "alice", 5)));
+        assertThat(first.allowed()).isTrue();
+        assertThat(first.answers().get(0).takenAt(nanos::get)).isGreaterThan(firstReading);
+    }
+
+    @Test
     void withoutATakeAtOnceTheMomentOfAnAnswerIsThePresent() {
         List<Charge> all = List.of(Charge.of(POLICY, "alice", 5).withMaxWait(Duration.ofMinutes(1)));
         List<Decision> decisions = List.of(store.take(all), store.reserve(all), store.take(all));
