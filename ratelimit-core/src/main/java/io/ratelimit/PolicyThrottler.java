@@ -70,11 +70,6 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
         return slots;
     }
 
-    /** Returns whether processes share the slots of calls in flight, and don't count their own calls. */
-    public boolean sharesSlots() {
-        return sharedSlots != null;
-    }
-
     /** Returns the slots that processes share; null if this process counts its own calls. */
     @Nullable
     SharedSlots sharedSlots() {

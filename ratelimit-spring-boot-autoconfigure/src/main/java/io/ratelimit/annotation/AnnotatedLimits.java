@@ -140,6 +140,7 @@ final class AnnotatedLimits {
      *
      * @param owner the method or bean that the name is made from; empty for a written name, which annotations may share
      * @throws IllegalArgumentException if the name is not valid, or another limit has it
+     * @throws UnsupportedOperationException if the limit is of calls in flight, which its backend does not count
      */
     AnnotatedPolicy inline(String name, String owner, BucketSpec spec, List<String> key) {
         PolicyThrottler throttler =
@@ -151,6 +152,14 @@ final class AnnotatedLimits {
                 failures);
     }
 
+    private void add(ThrottlePolicy policy) {
+        try {
+            throttlers.add(policy);
+        } catch (IllegalArgumentException unkept) {
+            throw new UnsupportedOperationException(unkept.getMessage(), unkept);
+        }
+    }
+
     private synchronized PolicyThrottler throttler(String owner, ThrottlePolicy policy) {
         String name = policy.name();
         InlineLimit existing = inlineLimit(name);
@@ -159,7 +168,7 @@ final class AnnotatedLimits {
                 throw new IllegalArgumentException(
                         "'" + name + "' is already the name of a policy of the configuration");
             }
-            throttlers.add(policy);
+            add(policy);
             inlineLimits.add(new InlineLimit(owner, policy));
         } else if (!existing.owner.equals(owner) || !existing.policy.equals(policy)) {
             throw new IllegalArgumentException("'" + name + "' is already the name of another limit: "

@@ -104,7 +104,7 @@ final class RateLimitedReader {
                 .peek(this::checkInFlight);
     }
 
-    /** Calls must report their end, and be counted where they run. */
+    /** Calls must report their end. */
     private void checkInFlight(AnnotatedPolicy limit) {
         if (!limit.limitsInFlight()) {
             return;
@@ -123,14 +123,6 @@ final class RateLimitedReader {
                     "limits the calls in flight, but the method returns a " + result
                             + ", and the result that reports its completion has the type " + replacement.getName(),
                     "Change the return type to " + replacement.getName() + ".");
-        }
-        if (limit.throttler().backend() != null && !limit.throttler().sharesSlots()) {
-            throw location.invalid(
-                    "limits the calls in flight, which each instance counts by itself, but the buckets of '"
-                            + limit.policy().name() + "' are shared by all instances",
-                    "Define a policy in memory, 'ratelimit.policies.NAME: { in-flight: "
-                            + limit.policy().spec().inFlight()
-                            + ", backend: local, applies-to: annotated }', and write '@RateLimited(\"NAME\")'.");
         }
     }
 
@@ -168,10 +160,19 @@ final class RateLimitedReader {
                 "Write a rate and a capacity such as 'rate = \"5/1m\", capacity = \"10\"', or 'inFlight = \"2\"'.");
         String key = text("key");
         List<String> parts = key.isEmpty() ? List.of() : CallExpressions.parts(key);
-        return valid(
-                "name",
-                () -> inlineLimit(spec, parts),
-                "Add a different name, as in '@RateLimited(name = \"burst\", rate = …)'.");
+        try {
+            return valid(
+                    "name",
+                    () -> inlineLimit(spec, parts),
+                    "Add a different name, as in '@RateLimited(name = \"burst\", rate = …)'.");
+        } catch (UnsupportedOperationException elsewhere) {
+            throw location.invalid(
+                    "limits the calls in flight, which its backend doesn't count",
+                    "Define a policy in memory, 'ratelimit.policies.NAME: { in-flight: " + spec.inFlight()
+                            + ", backend: local, applies-to: annotated }', and write '@RateLimited(\"NAME\")'."
+                            + " With a store of your own, implement RegisterStore instead.",
+                    elsewhere);
+        }
     }
 
     private AnnotatedPolicy inlineLimit(BucketSpec spec, List<String> key) {

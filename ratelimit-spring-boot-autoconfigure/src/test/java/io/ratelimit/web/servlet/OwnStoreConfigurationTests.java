@@ -12,6 +12,7 @@ import io.ratelimit.MapBucketStore;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
+import io.ratelimit.annotation.RateLimited;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -87,6 +88,18 @@ class OwnStoreConfigurationTests {
     }
 
     @Test
+    void anAnnotationThatTheStoreCannotCountStopsTheStart(CapturedOutput output) {
+        String yaml = "ratelimit.policies.api.rate: 5/1d\n";
+        assertThatThrownBy(() ->
+                        TestServer.open(yaml, Annotated.class).start().close())
+                .isNotNull();
+        assertThat(output)
+                .contains("Job.run() limits the calls in flight, which its backend doesn't count.")
+                .contains("'ratelimit.policies.NAME: { in-flight: 2, backend: local, applies-to: annotated }'")
+                .doesNotContain("invalid name");
+    }
+
+    @Test
     void bucketsInMemoryKeepSharesAndCountCallsWithoutLeases(CapturedOutput output) {
         String yaml = """
                 ratelimit.policies:
@@ -136,6 +149,20 @@ class OwnStoreConfigurationTests {
         BucketStore store(TimeSource time) {
             return new PlainStore(BucketStore.local(time));
         }
+    }
+
+    static class Annotated extends Plain {
+
+        @Bean
+        Job job() {
+            return new Job();
+        }
+    }
+
+    static class Job {
+
+        @RateLimited(inFlight = "2")
+        public void run() {}
     }
 
     static class Sharing extends Api {
