@@ -60,13 +60,13 @@ final class BadValue {
     /** Returns the mistake of a value that can't be read; null if no reason is known. */
     static @Nullable RateLimitConfigurationException of(BindException failure) {
         ConfigurationProperty written = failure.getProperty();
+        Class<?> type = ClassUtils.resolvePrimitiveIfNecessary(
+                failure.getTarget().getType().resolve(Object.class));
         if (written == null) {
-            return null;
+            return ofStructure(failure, failure.getName().toString(), type);
         }
         String property = written.getName().toString();
         Object value = written.getValue();
-        Class<?> type = ClassUtils.resolvePrimitiveIfNecessary(
-                failure.getTarget().getType().resolve(Object.class));
         if (type.isEnum()) {
             return ofChoice(property, value, type);
         }

@@ -35,7 +35,7 @@ class DatabasePageTests {
         try (JdbcApplication application =
                 JdbcApplication.start(TestDatabase.url(TestDatabase.postgres()), examples.get(0))) {
             assertThat(application.get("/a").headers().firstValue("RateLimit"))
-                    .hasValueSatisfying(value -> assertThat(value).startsWith("\"per-user\";r=799"));
+                    .hasValueSatisfying(value -> assertThat(value).startsWith("\"per-ip\";r=799"));
         }
         try (JdbcApplication leasing =
                 JdbcApplication.start(TestDatabase.url(TestDatabase.postgres()), examples.get(1))) {
