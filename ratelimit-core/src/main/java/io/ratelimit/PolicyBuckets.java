@@ -110,7 +110,8 @@ final class PolicyBuckets {
                 buckets.open(key, scale, BucketConversion.inherited(copy, scale, now));
                 return copy;
             }
-            // Not by a later clock: the call would find the bucket short of the time since its own. But a call that stood
+            // Not by a later clock: the call would find the bucket short of the time since its own. But a call that
+            // stood
             // still may have missed a bucket of its key that came and went.
             long now = time.nanoTime();
             buckets.open(key, scale, now - nanos < STALE ? nanos : now);

@@ -90,8 +90,7 @@ class OwnStoreConfigurationTests {
     @Test
     void anAnnotationThatTheStoreCannotCountStopsTheStart(CapturedOutput output) {
         String yaml = "ratelimit.policies.api.rate: 5/1d\n";
-        assertThatThrownBy(() ->
-                        TestServer.open(yaml, Annotated.class).start().close())
+        assertThatThrownBy(() -> TestServer.open(yaml, Annotated.class).start().close())
                 .isNotNull();
         assertThat(output)
                 .contains("Job.run() limits the calls in flight, which its backend doesn't count.")
