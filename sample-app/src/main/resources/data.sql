@@ -1,1 +1,2 @@
-merge into plans (customer, rate, capacity) values ('alice', '20/1m', 20), ('bob', '60/1m', 100);
+insert into plans select 'alice', '20/1m', 20 where not exists (select 1 from plans where customer = 'alice');
+insert into plans select 'bob', '60/1m', 100 where not exists (select 1 from plans where customer = 'bob');

@@ -41,9 +41,14 @@ class Plans implements LimitResolver {
 
     /** Changes a customer's plan, from the next request on. */
     void change(String customer, BucketSpec plan) {
-        database.sql("merge into plans (customer, rate, capacity) values (?, ?, ?)")
-                .params(customer, plan.rate().toString(), plan.capacity())
+        int rows = database.sql("update plans set rate = ?, capacity = ? where customer = ?")
+                .params(plan.rate().toString(), plan.capacity(), customer)
                 .update();
+        if (rows == 0) {
+            database.sql("insert into plans (rate, capacity, customer) values (?, ?, ?)")
+                    .params(plan.rate().toString(), plan.capacity(), customer)
+                    .update();
+        }
         cache.invalidate(customer);
     }
 }
