@@ -13,6 +13,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.LazyInitializationBeanFactoryPostProcessor;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Bean;
@@ -102,6 +103,30 @@ class JdbcConfigurationTests {
                             .body())
                     .contains("to redis or jdbc, and don't set 'changes: false' below 'ratelimit.redis' or"
                             + " 'ratelimit.jdbc'");
+        }
+    }
+
+    /** Scripts and migrations come first, also if each of their beans is created only when another needs it. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aScriptOfTheApplicationCreatesTheTableBeforeTheStartLooksForIt(boolean lazy) {
+        String yaml = YAML + """
+                ratelimit.jdbc.initialize-schema: never
+                spring.sql.init: { mode: always, schema-locations: "classpath:io/ratelimit/jdbc/schema-h2.sql" }
+                """;
+        Class<?>[] sources = lazy ? new Class<?>[] {Lazy.class} : new Class<?>[0];
+        try (JdbcApplication application = JdbcApplication.start(TestDatabase.url(TestDatabase.h2()), yaml, sources)) {
+            limits(application);
+        }
+    }
+
+    /** As {@code spring.main.lazy-initialization: true} does. */
+    @Configuration(proxyBeanMethods = false)
+    static class Lazy {
+
+        @Bean
+        static LazyInitializationBeanFactoryPostProcessor everyBeanIsLazy() {
+            return new LazyInitializationBeanFactoryPostProcessor();
         }
     }
 
