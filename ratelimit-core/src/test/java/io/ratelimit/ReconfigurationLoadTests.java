@@ -127,7 +127,7 @@ class ReconfigurationLoadTests {
     @Test
     void aSpecThatComesBackCountsFromTheSameMoment() {
         PolicyBuckets buckets =
-                new PolicyBuckets(10, SipHash.withRandomKey(), () -> 0, Scheduler.disabledScheduler(), () -> 0);
+                new PolicyBuckets(10, SipHash.withRandomKey(), () -> 9, Scheduler.disabledScheduler(), () -> 9);
         BucketSpec spec = BucketSpec.of("1/1s");
         Charge charge = new Charge(POLICY, spec, "alice", 1);
         Charge other = new Charge(POLICY, BucketSpec.of("2/1s"), "alice", 1);
