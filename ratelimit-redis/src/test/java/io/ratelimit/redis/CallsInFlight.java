@@ -39,10 +39,10 @@ final class CallsInFlight {
     static final Duration TIME_TO_LIVE = Duration.ofSeconds(2);
     static final ThrottlePolicy POLICY = ThrottlePolicy.of("pool", BucketSpec.inFlight(20));
 
-    /** The most calls that are recorded. */
     /** So few tokens that the script often leaves the claim of a call out. */
     private static final ThrottlePolicy RATE = ThrottlePolicy.of("rate", BucketSpec.of("50/1s"));
 
+    /** The most calls that are recorded. */
     static final int MAX_CALLS = 100_000;
 
     static final int NUMBERS = 3;
