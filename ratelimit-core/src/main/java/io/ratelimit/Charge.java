@@ -14,7 +14,8 @@ import org.jspecify.annotations.Nullable;
  * @param key the key of the bucket, as {@link Keys} composes it; the empty text for the bucket of a global policy
  * @param cost the tokens, at least 1; more than the capacity can never be allowed
  * @param maxWait the longest time that the call may wait for the tokens, if it is made by {@link Throttlers#acquire};
- *     above 365 days it counts as 365 days. A charge with a share doesn't wait
+ *     above 365 days it counts as 365 days. In a policy with shares only a charge with a guaranteed one waits, and at most as
+ *     long as the policy allows
  * @param share the part of a limit with guaranteed shares that the call may use; null stands for what all calls share, or
  *     for the whole limit of a policy without shares
  */
@@ -33,7 +34,8 @@ public record Charge(
         Shares shares = policy.shares();
         if (shares != null) {
             share = share == null ? shares.common() : share;
-            maxWait = Duration.ZERO;
+            boolean hasLane = share.guaranteed() != null;
+            maxWait = !hasLane ? Duration.ZERO : maxWait.compareTo(policy.maxWait()) > 0 ? policy.maxWait() : maxWait;
         }
     }
 
@@ -100,9 +102,9 @@ public record Charge(
         return shares == null || shares.each() == null ? this : withShare(shares.ofKey(key));
     }
 
-    /** Returns this charge with another share. */
+    /** Returns this charge with another share. It may wait as long as the policy allows. */
     Charge withShare(Share share) {
-        return new Charge(policy, spec, key, cost, maxWait, share);
+        return new Charge(policy, spec, key, cost, policy.maxWait(), share);
     }
 
     /**

@@ -6,6 +6,8 @@ import io.ratelimit.Take.Receipt;
 import java.math.BigInteger;
 import java.time.Duration;
 import java.util.Map;
+import java.util.PriorityQueue;
+import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
@@ -26,6 +28,11 @@ final class Lanes {
      * A denial needs no lock. Without returns a lane only gets emptier, apart from time. So if it was short before a look
      * at the pool, and no tokens were returned to it until after that look, it was short at that moment too.
      *
+     * Waits. A call that waits takes the tokens ahead from its lane only, which is then in debt. The pool pays at the moment at
+     * which the lane has the tokens: the calls and their moments are in a queue, and each call of this policy first pays for
+     * those that are due. It is then as if the lane had served the call at that moment, and nothing above changes. If the
+     * pool paid ahead too, it would be short of tokens that other lanes have.
+     *
      * Places. A lane without missing tokens is like no lane, so it makes room for another key. The map is searched for such
      * lanes only when it has no room, and at most once a millisecond.
      */
@@ -37,6 +44,8 @@ final class Lanes {
     private final Map<String, BucketState> lanes = new ConcurrentHashMap<>(); // written under the lock
     private final Map<BucketSpec, TickScale> scales = new ConcurrentHashMap<>();
     private volatile long searchedAt; // written under the lock
+    private final Queue<LaneReceipt> waiting = new PriorityQueue<>((one, other) -> Long.signum(one.due - other.due));
+    private volatile @Nullable LaneReceipt next; // the first of those that wait, written under the lock
 
     /** @param buckets contain the pool */
     Lanes(PolicyBuckets buckets, TimeSource time) {
@@ -45,11 +54,34 @@ final class Lanes {
         this.searchedAt = time.nanoTime() - SEARCH_NANOS;
     }
 
-    /** The receipt of a take from the pool that a lane paid too. */
-    record LaneReceipt(Receipt pool, BucketState lane) {}
+    /** The receipt of a take that a lane paid: at once, or ahead of the pool. */
+    static final class LaneReceipt {
 
-    /** Takes the tokens of a charge from the pool alone, or also from the charge's lane, or takes none. */
-    Answer take(Charge charge, Share share, long firstNanos) {
+        private final BucketState lane;
+        private final long cost;
+        private final long due;
+        private @Nullable Receipt pool; // written under the lock
+
+        /** @param due the moment at which the lane has the tokens */
+        private LaneReceipt(BucketState lane, long cost, long due, @Nullable Receipt pool) {
+            this.lane = lane;
+            this.cost = cost;
+            this.due = due;
+            this.pool = pool;
+        }
+
+        BucketState lane() {
+            return lane;
+        }
+    }
+
+    /**
+     * Takes the tokens of a charge from the pool alone, or also from the charge's lane, or takes none.
+     *
+     * @param maxWait the longest time for which the call may wait for its lane, in nanoseconds
+     */
+    Answer take(Charge charge, Share share, long firstNanos, long maxWait) {
+        pay(charge, firstNanos);
         BucketState pool = buckets.bucket(charge, firstNanos);
         long returned = pool.returned();
         long taken = pool.take(charge.cost(), share.leave(), firstNanos, 0);
@@ -57,12 +89,34 @@ final class Lanes {
             Receipt receipt = receipt(pool, charge, taken, firstNanos, returned);
             return new Answer(charge, pool, share.leave(), taken, firstNanos, 0, receipt);
         }
-        Answer denial = denial(charge, share, pool, firstNanos);
-        return denial == null ? takeLocked(charge, share, pool) : denial;
+        Answer denial = denial(charge, share, pool, firstNanos, maxWait);
+        return denial == null ? takeLocked(charge, share, pool, maxWait) : denial;
+    }
+
+    /** Pays for the calls whose lanes have their tokens by now. Precedes all that is done with the pool at this moment. */
+    void pay(Charge charge, long nanos) {
+        LaneReceipt first = next;
+        if (first != null && first.due - nanos <= 0) {
+            payLocked(charge, nanos);
+        }
+    }
+
+    private synchronized void payLocked(Charge charge, long nanos) {
+        for (LaneReceipt call = next; call != null && call.due - nanos <= 0; call = next) {
+            BucketState pool = buckets.bucket(charge, call.due);
+            long returned = pool.returned();
+            long cost = Math.min(call.cost, pool.scale().spec().capacity());
+            long taken = pool.take(cost, call.due, ThrottlePolicy.LONGEST_WAIT.toNanos());
+            if (taken != BucketState.CLOSED) {
+                call.pool = taken < 0 ? null : Receipt.of(pool, cost, taken, call.due, returned);
+                waiting.remove();
+                next = waiting.peek();
+            }
+        }
     }
 
     /** Returns a denial if the pool and the lane were short at one moment; null if that takes the lock to know. */
-    private @Nullable Answer denial(Charge charge, Share share, BucketState pool, long firstNanos) {
+    private @Nullable Answer denial(Charge charge, Share share, BucketState pool, long firstNanos, long maxWait) {
         long cost = charge.cost();
         BucketSpec spec = share.guaranteed();
         BucketState lane = spec == null ? null : lanes.get(buckets.storedKey(share.key()));
@@ -70,7 +124,8 @@ final class Lanes {
         long laneBefore = lane == null ? 0 : lane.fullAt();
         boolean mayServe = lane == null
                 ? spec != null && mayHaveRoom(share.lanes(), firstNanos)
-                : lane.peek(cost, firstNanos, 0) >= 0 || !lane.scale().spec().equals(spec);
+                : lane.peek(cost, firstNanos, maxWait) >= 0
+                        || !lane.scale().spec().equals(spec);
         if (mayServe) {
             return null;
         }
@@ -83,20 +138,24 @@ final class Lanes {
         if (!isShort || pool != buckets.bucket(charge, nanos)) {
             return null;
         }
-        long own = lane == null ? Take.NEVER_FITS : lane.peek(cost, step, 0);
+        long own = lane == null ? Take.NEVER_FITS : lane.peek(cost, step, maxWait);
         boolean isLaneShort = own == Take.NEVER_FITS
-                || lane != null && own < 0 && lane.wasShort(laneBefore, cost, step, 0) && lane.returned() == returned;
-        return isLaneShort ? denied(charge, pool, share.leave(), taken, lane, own, nanos) : null;
+                || lane != null
+                        && own < 0
+                        && lane.wasShort(laneBefore, cost, step, maxWait)
+                        && lane.returned() == returned;
+        return isLaneShort ? denied(charge, pool, share.leave(), taken, lane, own, nanos, maxWait) : null;
     }
 
     /** Takes at a moment after {@code pool.fullAt()} was read: a denial stands only if the pool denied at that state too. */
-    private synchronized Answer takeLocked(Charge charge, Share share, BucketState firstPool) {
+    private synchronized Answer takeLocked(Charge charge, Share share, BucketState firstPool, long maxWait) {
         long cost = charge.cost();
         BucketState pool = firstPool;
         while (true) {
             BucketState previous = pool;
             long before = pool.fullAt();
             long nanos = time.nanoTime();
+            pay(charge, nanos);
             pool = buckets.bucket(charge, nanos);
             long returned = pool.returned();
             long leave = share.leave();
@@ -113,18 +172,42 @@ final class Lanes {
                 if (taken >= 0) {
                     Receipt receipt = receipt(pool, charge, taken, nanos, returned);
                     lanes.putIfAbsent(buckets.storedKey(share.key()), lane);
-                    Object note = Marked.of(new LaneReceipt(receipt, lane), false, false, true);
-                    return new Answer(charge, lane, 0, lane.take(cost, step, 0), step, 0, note);
+                    return ofLane(charge, new LaneReceipt(lane, cost, nanos, receipt), step, 0);
                 }
+            } else if (lane != null && mayWait(pool, lane, cost, step, maxWait)) {
+                LaneReceipt ahead = new LaneReceipt(lane, cost, due(pool, lane, -own, step), null);
+                waiting.add(ahead);
+                next = waiting.peek();
+                return ofLane(charge, ahead, step, maxWait);
             }
             boolean isFinal = taken == Take.NEVER_FITS;
             if (isFinal
                     || pool == previous
                             && taken != BucketState.CLOSED
                             && pool.wasShort(before, cost + leave, nanos, 0)) {
-                return denied(charge, pool, leave, taken, lane, own, nanos);
+                return denied(charge, pool, leave, taken, lane, own, nanos, maxWait);
             }
         }
+    }
+
+    /** Takes the tokens of a receipt from its lane. */
+    private static Answer ofLane(Charge charge, LaneReceipt receipt, long step, long maxWait) {
+        long taken = receipt.lane.take(receipt.cost, step, maxWait);
+        Object note = Marked.of(receipt, false, false, true);
+        return new Answer(charge, receipt.lane, 0, taken, step, maxWait, note);
+    }
+
+    /** Returns whether a call may wait for its lane. None waits while the pool is in debt, since shares are then late. */
+    private static boolean mayWait(BucketState pool, BucketState lane, long cost, long step, long maxWait) {
+        return maxWait > 0
+                && lane.peek(cost, step, maxWait) >= 0
+                && pool.missing(step) <= pool.scale().full();
+    }
+
+    /** Returns the moment at which a lane has regained the ticks: the beginning of a step of the pool's clock. */
+    private static long due(BucketState pool, BucketState lane, long ticks, long step) {
+        long nanos = step + lane.scale().nanosUntil(ticks, step);
+        return pool.scale().stepAt(nanos + pool.scale().stepNanos - 1);
     }
 
     private static Receipt receipt(BucketState pool, Charge charge, long taken, long nanos, long returned) {
@@ -136,30 +219,38 @@ final class Lanes {
      * is denied as by an empty lane if there is no room for its own: a place may become free.
      */
     private Answer denied(
-            Charge charge, BucketState pool, long leave, long taken, @Nullable BucketState lane, long own, long nanos) {
+            Charge charge,
+            BucketState pool,
+            long leave,
+            long taken,
+            @Nullable BucketState lane,
+            long own,
+            long nanos,
+            long maxWait) {
         Share share = charge.share();
         BucketSpec spec = share == null ? null : share.guaranteed();
         if (lane == null && spec != null && taken == Take.NEVER_FITS) {
             TickScale scale = scale(spec, nanos);
             BucketState empty = new BucketState(scale, nanos, scale.full());
-            return denied(charge, pool, leave, taken, empty, empty.peek(charge.cost(), nanos, 0), nanos);
+            return denied(charge, pool, leave, taken, empty, empty.peek(charge.cost(), nanos, 0), nanos, maxWait);
         }
         if (lane != null && own < 0 && own != Take.NEVER_FITS) {
             long ofPool = Take.retryNanos(pool.scale(), taken, nanos);
             if (taken == Take.NEVER_FITS || Take.retryNanos(lane.scale(), own, nanos) < ofPool) {
-                return new Answer(charge, lane, 0, own, nanos, 0, Marked.of(null, false, false, true));
+                return new Answer(charge, lane, 0, own, nanos, maxWait, Marked.of(null, false, false, true));
             }
         }
-        return new Answer(charge, pool, leave, taken, nanos, 0, null);
+        return new Answer(charge, pool, leave, taken, nanos, maxWait, null);
     }
 
     /** Returns the answer that {@link #take} would give, and takes nothing. */
-    Answer peek(Charge charge, Share share, long nanos) {
-        Answer denial = denial(charge, share, buckets.peek(charge, nanos), nanos);
-        return denial == null ? peekLocked(charge, share, nanos) : denial;
+    Answer peek(Charge charge, Share share, long nanos, long maxWait) {
+        pay(charge, nanos);
+        Answer denial = denial(charge, share, buckets.peek(charge, nanos), nanos, maxWait);
+        return denial == null ? peekLocked(charge, share, nanos, maxWait) : denial;
     }
 
-    private synchronized Answer peekLocked(Charge charge, Share share, long nanos) {
+    private synchronized Answer peekLocked(Charge charge, Share share, long nanos, long maxWait) {
         while (true) {
             BucketState pool = buckets.peek(charge, nanos);
             long common = peek(pool, charge.cost(), share.leave(), nanos);
@@ -168,12 +259,15 @@ final class Lanes {
             long own = lane == null ? Take.NEVER_FITS : lane.peek(charge.cost(), step, 0);
             long leave = own < 0 ? share.leave() : 0;
             long result = own < 0 ? common : peek(pool, charge.cost(), 0, nanos);
-            if (lane != null && own >= 0 && result >= 0) {
+            if (lane != null && own < 0 && mayWait(pool, lane, charge.cost(), step, maxWait)) {
+                long ahead = lane.peek(charge.cost(), step, maxWait);
+                return new Answer(charge, lane, 0, ahead, step, maxWait, Marked.of(null, false, false, true));
+            } else if (lane != null && own >= 0 && result >= 0) {
                 return new Answer(charge, lane, 0, own, nanos, 0, Marked.of(null, false, false, true));
             } else if (result >= 0) {
                 return new Answer(charge, pool, leave, result, nanos, 0, null);
             } else if (result != BucketState.CLOSED) {
-                return denied(charge, pool, leave, result, lane, own, nanos);
+                return denied(charge, pool, leave, result, lane, own, nanos, maxWait);
             }
             Thread.onSpinWait();
         }
@@ -220,16 +314,20 @@ final class Lanes {
 
     /** Returns tokens to the pool, and to the lane of the receipt no more than the pool got. */
     void giveBack(Answer taken, LaneReceipt receipt, long kept) {
+        Receipt paid = paid(taken.charge(), receipt, kept);
+        if (paid == null) {
+            return;
+        }
         long tokens = taken.charge().cost() - kept;
-        BucketState pool = receipt.pool.state();
-        long ticks = pool.giveBack(tokens, kept, receipt.pool, 0, time);
+        BucketState pool = paid.state();
+        long ticks = pool.giveBack(tokens, kept, paid, 0, time);
         while (ticks == BucketState.CLOSED) {
-            BucketState next = buckets.bucketTakenFrom(taken.withReceipt(receipt.pool));
+            BucketState next = buckets.bucketTakenFrom(taken.withReceipt(paid));
             if (next == null) {
                 return;
             }
             pool = next;
-            ticks = pool.giveBack(tokens, kept, receipt.pool, 0, time);
+            ticks = pool.giveBack(tokens, kept, paid, 0, time);
         }
         giveBackToLane(
                 receipt.lane,
@@ -237,10 +335,29 @@ final class Lanes {
                 BigInteger.valueOf(pool.scale().price(1)));
     }
 
+    /** Returns the receipt of the pool; null if it hasn't paid, and need not, since the call doesn't wait any more. */
+    private synchronized @Nullable Receipt paid(Charge charge, LaneReceipt receipt, long kept) {
+        payLocked(charge, kept == 0 ? time.nanoTime() : receipt.due);
+        if (waiting.remove(receipt)) {
+            next = waiting.peek();
+            BucketState lane = receipt.lane;
+            long debt = lane.missing(receipt.due) - lane.scale().full();
+            if (debt <= 0 && !lane.isClosed()) { // no later call relies on the tokens
+                lane.giveBackTicks(lane.scale().price(receipt.cost));
+            }
+        }
+        return receipt.pool;
+    }
+
+    /** A lane in debt gets nothing back: the calls that wait for it rely on that. */
     private synchronized void giveBackToLane(BucketState lane, BigInteger ticks, BigInteger perToken) {
         BigInteger ofLane =
                 ticks.multiply(BigInteger.valueOf(lane.scale().price(1))).divide(perToken);
-        lane.giveBackTicks(ofLane.min(BigInteger.valueOf(lane.scale().full())).longValueExact());
+        long missing = lane.missing(time.nanoTime());
+        if (missing > 0 && missing <= lane.scale().full()) {
+            lane.giveBackTicks(
+                    ofLane.min(BigInteger.valueOf(lane.scale().full())).longValueExact());
+        }
     }
 
     /** Takes tokens from the lane of a receipt, even if it has too few: it is emptied at most. */
@@ -259,6 +376,8 @@ final class Lanes {
     /** Forgets all lanes, so that they are full. The caller forgets the pool too. */
     synchronized void reset() {
         lanes.clear();
+        waiting.clear();
+        next = null;
     }
 
     int size() {

@@ -65,10 +65,10 @@ final class LocalBucketStore implements BucketStore {
     private Answer take(Charge charge, boolean ahead, long firstNanos) {
         PolicyBuckets buckets = buckets(charge.policy());
         Share share = charge.share();
-        if (share != null) {
-            return buckets.lanes().take(charge, share, firstNanos);
-        }
         long maxWait = ahead ? charge.maxWait().toNanos() : 0;
+        if (share != null) {
+            return buckets.lanes().take(charge, share, firstNanos, maxWait);
+        }
         long nanos = firstNanos;
         BucketState bucket = buckets.bucket(charge, nanos);
         long returned = bucket.returned();
@@ -111,10 +111,10 @@ final class LocalBucketStore implements BucketStore {
     private Answer peek(Charge charge, boolean ahead, long nanos) {
         PolicyBuckets buckets = buckets(charge.policy());
         Share share = charge.share();
-        if (share != null) {
-            return buckets.lanes().peek(charge, share, nanos);
-        }
         long maxWait = ahead ? charge.maxWait().toNanos() : 0;
+        if (share != null) {
+            return buckets.lanes().peek(charge, share, nanos, maxWait);
+        }
         while (true) {
             BucketState bucket = buckets.peek(charge, nanos);
             long result = bucket.peek(charge.cost(), nanos, maxWait);
@@ -167,11 +167,9 @@ final class LocalBucketStore implements BucketStore {
         if (more < 0) {
             giveBack(taken, cost);
         } else if (more > 0 && taken.charge().spec().hasRate()) {
+            owe(taken, more);
             if (taken.receipt() instanceof LaneReceipt ofLane) {
-                owe(taken.withReceipt(ofLane.pool()), more);
                 buckets(taken.policy()).lanes().owe(ofLane, more);
-            } else {
-                owe(taken, more);
             }
         }
         return true;
@@ -212,6 +210,7 @@ final class LocalBucketStore implements BucketStore {
         Share share = charge.share();
         BucketSpec lane = share == null ? null : share.guaranteed();
         PolicyBuckets buckets = buckets(charge.policy());
+        buckets.lanes().pay(charge, nanos);
         return share == null || lane == null
                 ? buckets.snapshot(charge, nanos)
                 : buckets.lanes().snapshot(share, lane, nanos);

@@ -152,7 +152,6 @@ public final class Shares {
                 "none",
                 policy.tiers().keySet());
         check(policy.lease().isZero(), "the lease of a policy with guaranteed shares", "0s", policy.lease());
-        check(policy.maxWait().isZero(), "the max-wait of a policy with guaranteed shares", "0s", policy.maxWait());
         checkFit(policy.spec(), policy.name());
     }
 

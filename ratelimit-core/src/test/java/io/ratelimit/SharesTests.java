@@ -99,8 +99,6 @@ class SharesTests extends SharesContract {
         assertThatIllegalArgumentException().isThrownBy(() -> ThrottlePolicy.of("api", BucketSpec.of("10/s"), "user")
                 .withShares(shares));
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> policy.withMaxWait(Duration.ofSeconds(1)).withShares(shares));
-        assertThatIllegalArgumentException()
                 .isThrownBy(() -> policy.withLease(Duration.ofSeconds(1)).withShares(shares));
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> policy.withTiers(Map.of("a", policy.spec())).withShares(shares));

@@ -95,15 +95,19 @@ final class RedisAnswers {
             return Answer.denied(charge, Outcome.NEVER_FITS, bucket, Duration.ZERO);
         }
         long retry = ticks.nanosUntil(missing + ticks.price(charge.cost() + leave) - ticks.full(), now, calendar);
-        Outcome outcome = timing == Timing.AHEAD && !charge.maxWait().isZero() ? Outcome.TOO_LONG : Outcome.DENIED;
-        return Answer.denied(charge, outcome, bucket, Duration.ofNanos(retry));
+        return Answer.denied(charge, denial(charge, timing), bucket, Duration.ofNanos(retry));
+    }
+
+    /** Returns the outcome of a charge whose tokens are short for a time. */
+    static Outcome denial(Charge charge, Timing timing) {
+        return timing == Timing.AHEAD && !charge.maxWait().isZero() ? Outcome.TOO_LONG : Outcome.DENIED;
     }
 
     /** Returns the answer of a pool that has fewer tokens than the lane of the charge. */
-    static Answer inDebt(Charge charge, RedisTickScale ticks, long missing, long now) {
+    static Answer inDebt(Charge charge, RedisTickScale ticks, long missing, Timing timing, long now) {
         long retry = ticks.nanosUntil(missing + ticks.price(charge.cost()) - ticks.full(), now, null);
         BucketSnapshot pool = snapshot(charge, ticks, missing, now, null);
-        return Answer.denied(charge, Outcome.DENIED, pool, Duration.ofNanos(retry));
+        return Answer.denied(charge, denial(charge, timing), pool, Duration.ofNanos(retry));
     }
 
     private static long leave(Charge charge) {

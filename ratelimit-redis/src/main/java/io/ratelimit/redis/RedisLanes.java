@@ -4,8 +4,8 @@ import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision.Answer;
-import io.ratelimit.Decision.Outcome;
 import io.ratelimit.Share;
+import io.ratelimit.redis.RedisBucketStore.Timing;
 import io.ratelimit.redis.RedisScript.ScriptReply;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
@@ -41,11 +41,12 @@ record RedisLanes(List<byte[]> keys, List<byte[]> arguments) {
     }
 
     /** Returns the lanes to take from, or to look at. */
-    static RedisLanes toTake(List<Charge> charges, RedisKeys keys) {
+    static RedisLanes toTake(List<Charge> charges, Timing timing, RedisKeys keys) {
         RedisLanes lanes = NONE;
         for (int i = 0; i < charges.size(); i++) {
             if (charges.get(i).share() != null) {
-                lanes = lanes.with(i, charges.get(i), charges.get(i).cost(), keys);
+                Charge charge = charges.get(i);
+                lanes = lanes.with(i, charge, charge.cost(), timing.waitMicros(charge), keys);
             }
         }
         return lanes;
@@ -57,20 +58,22 @@ record RedisLanes(List<byte[]> keys, List<byte[]> arguments) {
         for (int i = 0; i < taken.size(); i++) {
             Charge charge = taken.get(i).charge();
             if (taken.get(i).isGuaranteed()) {
-                lanes = lanes.with(i, charge, Math.abs(charge.cost() - cost), keys);
+                lanes = lanes.with(i, charge, Math.abs(charge.cost() - cost), 0, keys);
             }
         }
         return lanes;
     }
 
-    private RedisLanes with(int place, Charge charge, long tokens, RedisKeys redisKeys) {
+    private RedisLanes with(int place, Charge charge, long tokens, long waitMicros, RedisKeys redisKeys) {
         Share share = charge.share();
         BucketSpec lane = share == null ? null : share.guaranteed();
         if (share == null || lane == null) {
             return this;
         }
         byte[] name = redisKeys.hashed(share.key());
-        double[] numbers = {LANE, place + 1, tokens, perToken(lane), full(lane), share.lanes()};
+        double longestWait = PER_MICRO * (double) (charge.policy().maxWait().toNanos() / 1_000);
+        double wait = PER_MICRO * (double) waitMicros;
+        double[] numbers = {LANE, place + 1, tokens, perToken(lane), full(lane), share.lanes(), longestWait, wait};
         ByteBuffer argument = ByteBuffer.allocate(numbers.length * Double.BYTES + name.length);
         for (double number : numbers) {
             argument.putDouble(number);
@@ -98,19 +101,21 @@ record RedisLanes(List<byte[]> keys, List<byte[]> arguments) {
     }
 
     /**
-     * Returns the answer of the lane that serves a charge, or would.
+     * Returns the answer of the lane if it serves a charge, or would, and otherwise the pool's.
      *
      * @param place the place of the lane in the reply
      * @param taken whether the tokens were taken
-     * @return null if no lane serves it
      */
-    static @Nullable Answer served(Charge charge, int place, ScriptReply reply, boolean taken) {
+    static Answer served(Charge charge, Answer byPool, int place, ScriptReply reply, boolean taken) {
         BucketSpec lane = of(charge);
         if (lane == null || !reply.has(place) || reply.missing(place) < 0) {
-            return null;
+            return byPool;
         }
         double missing = reply.missing(place) - (taken ? 0 : charge.cost() * perToken(lane));
-        return Answer.allowed(charge, snapshot(lane, missing), Duration.ZERO).asGuaranteed();
+        Duration wait = time(missing - lane.capacity() * perToken(lane));
+        Answer served = Answer.allowed(charge, snapshot(lane, missing), wait).asGuaranteed();
+        Object receipt = byPool.receipt();
+        return receipt == null ? served : served.withReceipt(receipt);
     }
 
     /** Returns whether the lane of a denied charge has the tokens: then the pool is in debt. */
@@ -126,7 +131,7 @@ record RedisLanes(List<byte[]> keys, List<byte[]> arguments) {
      * Returns the lane's denial of a charge if the lane will have the tokens before the pool, and otherwise the pool's. A
      * charge that only a lane could serve is denied as by an empty lane if there is no room for its own.
      */
-    static Answer sooner(Charge charge, Answer byPool, int place, ScriptReply reply) {
+    static Answer sooner(Charge charge, Answer byPool, int place, ScriptReply reply, Timing timing) {
         BucketSpec lane = of(charge);
         boolean never = !byPool.outcome().isTemporary();
         if (lane == null || charge.cost() > lane.capacity() || !reply.has(place) && !never) {
@@ -136,7 +141,7 @@ record RedisLanes(List<byte[]> keys, List<byte[]> arguments) {
         Duration retry = retry(lane, charge.cost(), missing);
         return !never && byPool.retryNanos() <= retry.toNanos()
                 ? byPool
-                : Answer.denied(charge, Outcome.DENIED, snapshot(lane, missing), retry)
+                : Answer.denied(charge, RedisAnswers.denial(charge, timing), snapshot(lane, missing), retry)
                         .asGuaranteed();
     }
 
@@ -152,8 +157,10 @@ record RedisLanes(List<byte[]> keys, List<byte[]> arguments) {
 
     private static BucketSnapshot snapshot(BucketSpec lane, double missing) {
         double perToken = perToken(lane);
-        long available = (long) Math.floor((lane.capacity() * perToken - missing) / perToken);
-        double next = missing <= 0 ? 0 : missing - Math.floor((missing - 1) / perToken) * perToken;
+        double debt = Math.max(missing - lane.capacity() * perToken, 0);
+        double lacking = missing - debt;
+        long available = (long) Math.floor((lane.capacity() * perToken - lacking) / perToken);
+        double next = lacking <= 0 ? 0 : debt + lacking - Math.floor((lacking - 1) / perToken) * perToken;
         return new BucketSnapshot(lane.capacity(), lane.rate(), available, time(next), time(missing));
     }
 

@@ -1,7 +1,5 @@
 package io.ratelimit.redis;
 
-import static java.util.Objects.requireNonNullElse;
-
 import io.lettuce.core.protocol.CommandArgs;
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketSpec;
@@ -83,7 +81,7 @@ final class ScriptCalls {
     }
 
     private Running start(Operation operation, List<Charge> charges, Timing timing) {
-        return start(operation, charges, toTake(charges, timing), RedisLanes.toTake(charges, keys));
+        return start(operation, charges, toTake(charges, timing), RedisLanes.toTake(charges, timing, keys));
     }
 
     private byte[][] toTake(List<Charge> charges, Timing timing) {
@@ -134,7 +132,7 @@ final class ScriptCalls {
                     ? ScriptArguments.toLease(ticks(charge), charge.cost(), waitMicros(charge, Timing.AT_ONCE), 0, 0)
                     : toLease(lease, charge.cost());
         }
-        return start(Operation.LEASE, charges, arguments, RedisLanes.toTake(charges, keys));
+        return start(Operation.LEASE, charges, arguments, RedisLanes.toTake(charges, Timing.AT_ONCE, keys));
     }
 
     /**
@@ -150,7 +148,10 @@ final class ScriptCalls {
             RedisScript together,
             Deadline.Call call) {
         BucketArguments buckets = new BucketArguments(
-                Operation.TAKE, charges, toTake(charges, Timing.AT_ONCE), RedisLanes.toTake(charges, keys));
+                Operation.TAKE,
+                charges,
+                toTake(charges, Timing.AT_ONCE),
+                RedisLanes.toTake(charges, Timing.AT_ONCE, keys));
         Running running = together.start((to, serverMicros) -> {
             to.add(claims.size() + buckets.keyCount());
             claims.forEach(claim -> to.addKey(registers.key(claim)));
@@ -280,7 +281,7 @@ final class ScriptCalls {
             Charge charge = charges.get(i);
             Answer answer = answer(charge, i, reply, taken, timing);
             if (charge.share() != null) {
-                answer = ofShare(charge, answer, i, lane, reply, taken);
+                answer = ofShare(charge, answer, i, lane, reply, taken, timing);
                 lane += RedisLanes.of(charge) == null ? 0 : 1;
             }
             answers.add(answer);
@@ -292,16 +293,14 @@ final class ScriptCalls {
      * @param i the place of the pool in the reply
      * @param place the place of the lane, if the charge has one
      */
-    private Answer ofShare(Charge charge, Answer ofPool, int i, int place, ScriptReply reply, boolean taken) {
-        if (!ofPool.allowed()) {
-            return RedisLanes.hasTokens(charge, place, reply)
-                    ? RedisAnswers.inDebt(charge, ticks(charge), reply.lacking(i), reply.now(i))
-                    : RedisLanes.sooner(charge, ofPool, place, reply);
+    private Answer ofShare(
+            Charge charge, Answer ofPool, int i, int place, ScriptReply reply, boolean taken, Timing timing) {
+        if (ofPool.allowed()) {
+            return RedisLanes.served(charge, ofPool, place, reply, taken);
         }
-        Answer served = RedisLanes.served(charge, place, reply, taken);
-        return served == null || ofPool.receipt() == null
-                ? requireNonNullElse(served, ofPool)
-                : served.withReceipt(ofPool.receipt());
+        return RedisLanes.hasTokens(charge, place, reply)
+                ? RedisAnswers.inDebt(charge, ticks(charge), reply.lacking(i), timing, reply.now(i))
+                : RedisLanes.sooner(charge, ofPool, place, reply, timing);
     }
 
     /** Returns how many of several takes the reply decides, from the first on. */
@@ -329,7 +328,7 @@ final class ScriptCalls {
     /** Returns the answer of a look. */
     Answer seen(Charge charge, Timing timing, ScriptReply reply) {
         Answer answer = answer(charge, 0, reply, false, timing);
-        return charge.share() == null ? answer : ofShare(charge, answer, 0, 1, reply, false);
+        return charge.share() == null ? answer : ofShare(charge, answer, 0, 1, reply, false, timing);
     }
 
     private Answer answer(Charge charge, int i, ScriptReply reply, boolean taken, Timing timing) {

@@ -8,7 +8,7 @@ token is d ticks: nothing is rounded. A spec is written "n/d/c/s": c is the capa
 step. A step is 1 microsecond; 1000 if the rate fits no microsecond; the period if tokens come back in batches. The
 value of a key is
 
-    at | missing | begun |[ returned |] n/d/c/s[ promised][ +until][ ~advance][ !][ ^leased@end]
+    at | missing | begun |[ returned |] n/d/c/s[ promised][ +until][ ~advance][ !][ ^leased@end][ &due:tokens,...]
 
 Those before the spec are doubles of eight bytes, the numbers of Lua, with the highest byte first: writing and reading digits
 would cost as much as the rest of the script. If returned isn't 0, it follows, and -begun - 1 is written for begun.
@@ -109,9 +109,13 @@ writes nothing and replies this time alone, and the caller repeats the call with
 Shares. A bucket may be the pool of guaranteed shares. A take then leaves the reserve. If the pool doesn't have so much, the
 take's lane serves it if it has the tokens: pool and lane pay. All lanes of a pool are one sorted set: the score of a lane
 is the moment at which it is full again, in eighths of a microsecond since LANES_EPOCH. A full lane is like none. There
-are never more others than the argument allows; a take that finds no room has no lane. No lane is in debt. A lane gets back no more
-tokens than its pool. A lane that would be full more than a minute later than an empty one is empty: the clock was ahead, or
-the share was larger. This is written by a denied take too.
+are never more others than the argument allows; a take that finds no room has no lane. A lane gets back no more
+tokens than its pool. A lane that would be full more than a minute and the longest wait later than an empty one is empty: the clock
+was ahead, or the share was larger. This is written by a denied take too.
+A call that may wait takes the tokens ahead from its lane alone, which is then in debt. The pool pays at the moment at which the lane
+has the tokens (due, in microseconds), and not before: until then the pool's tokens are those of other lanes. Until then the moment
+and the tokens are in the pool's value. A call that stops waiting is removed from there, and its lane gets the tokens back if no
+later call waits for the lane. A lane in debt gets nothing else back.
 
 KEYS     the buckets; one may occur twice. Then the sets of lanes
 ARGV     for each bucket numbers as in a value, followed by the spec
@@ -123,7 +127,8 @@ ARGV     for each bucket numbers as in a value, followed by the spec
              missing before them at that time, plus the ticks given back until the take; the tokens of the same take that are
              kept, or -1 if the bucket owes the tokens; begun as the take replied it
            for each lane: -2, the place of its pool, the tokens to take or give, the eighths of a microsecond of a token and of
-             a full lane, the most lanes, and the name of the lane
+             a full lane, the most lanes, the eighths of the longest wait for a lane and for that of this call, and the name of
+             the lane
            before these, for calendar refill: -1, the length of a period, the number of the first, and the beginnings of four
          then take (the default), lease, look (replies as take and writes nothing) or give
          then, in tests only, the time
@@ -133,7 +138,8 @@ less those of leases. A take at once replies the value that it wrote, with the s
 After a lease that took more than the price, the fourth number follows always, and a fifth: the ticks taken. If the bucket's time stands still, because the clock was
 set back, a take replies five numbers, and then the bucket's time.
 For each lane: nothing if it doesn't count, else its time as in the set and what it is missing; if it doesn't serve the
-call, the same plus one, negative.
+call, the same plus one, negative. For a call that waits for its lane, the pool replies as if it were taken from when the lane has
+the tokens, without the calls until then.
 If the server's time is outside the periods of a bucket with calendar refill, any operation returns this time alone.
 ]]
 
@@ -269,8 +275,8 @@ local function begin(bucket)
     bucket.begun, bucket.returned = math.max(bucket.at, bucket.begun + 1), 0
 end
 
--- Brings a bucket to the present.
-local function pass(bucket)
+-- Brings a bucket to a moment.
+local function pass(bucket, now)
     local at, s = bucket.at, bucket.s
     if now > at then
         local steps = s == 1 and now - at or math.floor(now / s) - math.floor(at / s)
@@ -292,6 +298,18 @@ local function pass(bucket)
     if bucket.kept_until * 1000000 <= now then
         bucket.kept_until = 0
     end
+end
+
+-- Brings a bucket to the present. Calls that have waited for their lanes take their tokens at the moments that they waited for.
+local function pass_all(bucket)
+    local waiting = bucket.waiting
+    while waiting[1] and waiting[1].due <= math.max(now, bucket.at) do
+        local call = table.remove(waiting, 1)
+        pass(bucket, call.due)
+        local _, d, c = numbers(bucket.spec)
+        bucket.missing = math.min(bucket.missing + math.min(call.tokens, c) * d, MOST)
+    end
+    pass(bucket, now)
 end
 
 -- The ticks taken ahead by calls that wait.
@@ -409,7 +427,7 @@ local function read(key, spec, n, s, full)
     local value = redis.call('GET', key)
     if not value then
         return {missing = 0, promised = 0, kept_until = 0, returned = 0, advance = 0, leased = 0, lease_end = 0,
-            corrected_steps = 0, begun = now, now = now, at = now, spec = spec, n = n, s = s, full = full}
+            waiting = {}, corrected_steps = 0, begun = now, now = now, at = now, spec = spec, n = n, s = s, full = full}
     end
     if #value < 24 then
         error(NO_BUCKET)
@@ -421,8 +439,8 @@ local function read(key, spec, n, s, full)
     else
         begun = -begun - 1
     end
-    local written, promised, kept_until, advance, owes, leased, lease_end =
-        string.match(value, '^(%d+/%d+/%d+/%d+) ?(%-?%d*) ?%+?(%d*) ?~?(%d*) ?(!?) ?%^?(%d*)@?(%d*)$', text)
+    local written, promised, kept_until, advance, owes, leased, lease_end, calls =
+        string.match(value, '^(%d+/%d+/%d+/%d+) ?(%-?%d*) ?%+?(%d*) ?~?(%d*) ?(!?) ?%^?(%d*)@?(%d*) ?&?([%d:,]*)$', text)
     if not written then
         error(NO_BUCKET)
     end
@@ -440,6 +458,7 @@ local function read(key, spec, n, s, full)
             and counts(math.abs(promised), 0) and counts(kept_until * 1000000, 0) and counts(returned, 0) and counts(advance, 0) and counts(leased, 0) and counts(lease_end, 0)) then
         error(NO_BUCKET)
     end
+    local waiting, written_at = {}, at
     local ran_ahead, corrected_steps = at - now > AHEAD + s, 0
     if ran_ahead then
         lease_end = math.max(lease_end - at, 0)
@@ -447,17 +466,20 @@ local function read(key, spec, n, s, full)
         at = now + 1 + (at - now - 1) % s
         lease_end = lease_end + at
     end
+    for due, tokens in string.gmatch(calls, '(%d+):(%d+)') do
+        waiting[#waiting + 1] = {due = math.max(due - written_at, 0) + at, tokens = tokens + 0.0}
+    end
     local bucket = {missing = missing, promised = math.abs(promised), moved = promised < 0, kept_until = kept_until,
-        returned = returned, advance = advance, leased = leased, lease_end = lease_end, ran_ahead = ran_ahead,
+        returned = returned, advance = advance, leased = leased, lease_end = lease_end, ran_ahead = ran_ahead, waiting = waiting,
         corrected_steps = corrected_steps, begun = begun, now = now, at = at, spec = written, n = n, s = s, full = full}
-    pass(bucket)
+    pass_all(bucket)
     bucket.owes = owes == '!' and debt(bucket) > 0
     return bucket
 end
 
 local function write(key, bucket)
     local ticks = longest(bucket)
-    if ticks == 0 and bucket.kept_until == 0 then
+    if ticks == 0 and bucket.kept_until == 0 and not bucket.waiting[1] then
         redis.call('DEL', key)
         return
     end
@@ -483,6 +505,11 @@ local function write(key, bucket)
     end
     if bucket.leased > 0 then
         value = value .. string.format(' ^%.0f@%.0f', bucket.leased, bucket.lease_end)
+    end
+    for i, call in ipairs(bucket.waiting) do
+        local _, d = numbers(bucket.spec)
+        value = value .. string.format(i == 1 and ' &%.0f:%.0f' or ',%.0f:%.0f', call.due, call.tokens)
+        last = math.max(last, call.due) + math.ceil(call.tokens * d / bucket.n) * bucket.s
     end
     local micros = math.min(last - bucket.now, MOST)
     redis.call('SET', key, value, 'PX', math.ceil(micros / 1000) + SLACK)
@@ -534,20 +561,49 @@ local function lane_of(i, s)
     if not place then
         return
     end
-    local _, _, tokens, per_token, full, most = unpack('>dddddd', ARGV[place])
-    local key, name = KEYS[place], string.sub(ARGV[place], 49)
+    local _, _, tokens, per_token, full, most, longest, wait = unpack('>dddddddd', ARGV[place])
+    local key, name = KEYS[place], string.sub(ARGV[place], 65)
     local lane = lanes[key .. name]
     if not lane then
         local moment = (server_time - server_time % s - LANES_EPOCH) * 8 -- no lane gets a token before its pool
         local full_at = tonumber(redis.call('ZSCORE', key, name) or moment) + 0.0
-        lane = {key = key, name = name, now = moment, full = full, missing = math.min(math.max(full_at - moment, 0), full),
-            ran_ahead = full_at - moment > full + 8 * AHEAD}
+        local ran_ahead = full_at - moment > full + longest + 8 * AHEAD
+        lane = {key = key, name = name, now = moment, full = full, ran_ahead = ran_ahead,
+            missing = math.min(math.max(full_at - moment, 0), ran_ahead and full or full + longest)}
         if lane.missing == 0 and redis.call('ZCOUNT', key, string.format('(%.0f', moment), '+inf') >= most then
             return
         end
         lanes[key .. name] = lane
     end
-    return lane, tokens * per_token, per_token, place
+    return lane, tokens * per_token, per_token, place, wait, tokens
+end
+
+-- The microsecond at which a lane has what it is missing beyond a full one: the beginning of a step of the pool's clock.
+local function due(lane, s)
+    return math.ceil((lane.now / 8 + LANES_EPOCH + math.ceil((lane.missing - lane.full) / 8)) / s) * s
+end
+
+-- Adds a call that waits.
+local function wait(bucket, call)
+    local place = #bucket.waiting + 1
+    while place > 1 and bucket.waiting[place - 1].due > call.due do
+        place = place - 1
+    end
+    table.insert(bucket.waiting, place, call)
+end
+
+-- Removes the tokens of a call that waits from those that the pool is to pay, but for those that are kept. Returns the moment
+-- that the call waits for; nothing if it doesn't wait.
+local function stop_waiting(bucket, step, tokens, kept)
+    for i, call in ipairs(bucket.waiting) do
+        if call.due / bucket.s == step and call.tokens == tokens + kept then
+            call.tokens = kept
+            if kept == 0 then
+                table.remove(bucket.waiting, i)
+            end
+            return call.due
+        end
+    end
 end
 
 local function write_lane(lane)
@@ -587,11 +643,17 @@ if operation == 'give' then
         local bucket = buckets[key] or read(key, spec, n, s, c * d)
         buckets[key] = bucket
         local lane, lane_price, per_token = lane_of(i, s)
-        if kept < 0 then
+        local waits_until = lane and kept >= 0 and stop_waiting(bucket, step - bucket.corrected_steps, tokens, kept)
+        if waits_until then
+            changed[key] = bucket
+            if due(lane, bucket.s) == waits_until then -- no later call relies on the tokens
+                lane.missing = math.max(lane.missing - lane_price, 0)
+            end
+        elseif kept < 0 then
             owe(bucket, tokens)
             changed[key] = bucket
             if lane then
-                lane.missing = math.min(lane.missing + lane_price, lane.full)
+                lane.missing = math.max(lane.missing, math.min(lane.missing + lane_price, lane.full))
             end
         elseif bucket.missing > 0 then
             local _, own_d, own_c = numbers(bucket.spec)
@@ -619,7 +681,7 @@ if operation == 'give' then
                 end
                 bucket.returned = math.min(bucket.returned + pulled, MOST / 2)
                 changed[key] = bucket
-                if lane then
+                if lane and lane.missing <= lane.full then
                     lane.missing = math.max(lane.missing - changed_ticks(pulled, own_d, per_token), 0)
                 end
             end
@@ -666,23 +728,35 @@ for i = 1, count do
     end
     local missing = bucket.missing
     local after = missing + price
-    local lane, lane_price, _, place = lane_of(i, s)
+    local lane, lane_price, _, place, lane_wait, tokens = lane_of(i, s)
     if wait < 0 then
         limit = full + wait
     end
+    local waits_until
     if lane then
-        local serves = after > limit and after <= full and lane.missing + lane_price <= lane.full
-        if serves then
-            limit = full
+        local short = lane.missing + lane_price - lane.full
+        local serves = after > limit and after <= full and short <= 0
+        local waits = after > limit and short > 0 and short <= lane_wait and lane_price <= lane.full
+            and debt(bucket) == 0 and not lane.ran_ahead
+        if serves or waits then
             lane.missing = lane.missing + lane_price
             lane.changed = true
         end
-        reply[place] = pack('>dd', lane.now, serves and lane.missing or -lane.missing - 1)
+        if serves then
+            limit = full
+        elseif waits then
+            waits_until = due(lane, s)
+        end
+        reply[place] = pack('>dd', lane.now, (serves or waits) and lane.missing or -lane.missing - 1)
     elseif lane_places[i] then
         reply[lane_places[i]] = ''
     end
     local leased = most > price and lease(bucket, price, micros, most)
-    if leased then
+    if waits_until then
+        bucket.ahead = {due = waits_until, tokens = tokens}
+        missing = math.max(missing - (waits_until - bucket.at + bucket.at % s) / s * n, 0)
+        reply[i] = pack('>dddd', waits_until, math.min(missing + price, full), bucket.begun, bucket.returned - bucket.leased)
+    elseif leased then
         reply[i] = pack('>ddddd', now, bucket.missing, bucket.begun, bucket.returned - bucket.leased, leased)
     elseif after <= limit or wait >= 0 and after <= full + bucket.advance and price <= full then
         bucket.missing = math.min(after, MOST)
@@ -711,6 +785,9 @@ if operation ~= 'look' then
     for key, bucket in pairs(buckets) do
         if all then
             bucket.owes = false
+            if bucket.ahead then
+                wait(bucket, bucket.ahead)
+            end
             write(key, bucket)
         elseif bucket.anyway then
             bucket.missing, bucket.leased, bucket.lease_end = bucket.anyway.missing, bucket.anyway.leased, bucket.anyway.lease_end

@@ -146,7 +146,7 @@ final class RateLimitedReader {
             if (!text(attribute).isEmpty()) {
                 throw location.invalid(
                         "has a " + attribute + ", but the throttle policy '" + policy
-                                + "' is one bucket with guaranteed shares, whose calls don't wait",
+                                + "' is one bucket with guaranteed shares, which has no other key or wait than the policy's",
                         "Remove '" + attribute + "'. The share of a call is selected by 'ratelimit.policies." + policy
                                 + ".guaranteed.key', and one with a name by 'tier'.");
             }

@@ -54,15 +54,12 @@ record ShareReader(String property, Policy policy, @Nullable BackendKind backend
         excluded.put("limit", policy.limit() != null);
         excluded.put(
                 "lease", policy.lease() != null && !policy.lease().duration().isZero());
-        excluded.put(
-                "max-wait",
-                policy.maxWait() != null && !policy.maxWait().duration().isZero());
         excluded.put("refill", policy.refill() != Refill.GREEDY);
         excluded.forEach((other, isWritten) -> {
             if (isWritten) {
                 throw mistake(
                         "'" + property + "' has '" + name() + "' and '" + other
-                                + "': shares divide one bucket, which refills continuously and whose requests don't wait.",
+                                + "': shares divide one bucket, which refills continuously.",
                         "Remove '" + other + "', or define a second policy with it"
                                 + (other.equals("key") ? ". The key of a share is 'guaranteed.key'." : "."));
             }
@@ -126,6 +123,11 @@ record ShareReader(String property, Policy policy, @Nullable BackendKind backend
         });
         ThrottlePolicy divided = PolicyReader.valid(
                 property + ".shares", shares.keySet(), () -> read.withShares(Shares.named(guaranteed, leave)));
+        if (guaranteed.isEmpty() && !read.maxWait().isZero()) {
+            throw mistake(
+                    "'" + property + "' has a max-wait but no guaranteed share, so no request waits.",
+                    "Remove '" + property + ".max-wait', or guarantee a share to the requests that may wait.");
+        }
         leave.forEach((name, percent) -> checkLeft(divided, name, percent));
         return divided;
     }

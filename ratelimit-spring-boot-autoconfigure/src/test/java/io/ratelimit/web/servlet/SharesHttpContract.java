@@ -7,9 +7,11 @@ import static org.awaitility.Awaitility.await;
 
 import com.jayway.jsonpath.JsonPath;
 import io.ratelimit.BucketSpec;
+import io.ratelimit.ManualTimeSource;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimited;
 import io.ratelimit.web.servlet.RawHttp.Response;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Semaphore;
@@ -56,6 +58,12 @@ abstract class SharesHttpContract {
                     checkout: { guaranteed: 5/1d, capacity: 6 }
                     batch: { leave: 50% }
                   paths: /shop
+                patient:
+                  rate: 10/1d
+                  capacity: 20
+                  guaranteed: { key: path-variable:tenant, rate: 2/1d, capacity: 3, for: 4 }
+                  max-wait: 1d
+                  paths: /patient/**
                 called:
                   rate: 6/1d
                   guaranteed: { key: header:tenant, rate: 2/1d, for: 2 }
@@ -256,6 +264,40 @@ abstract class SharesHttpContract {
         assertThat(allowed("/crowd/bob")).isEqualTo(3);
     }
 
+    @Test
+    void aRequestWaitsForItsOwnShareAndTakesNothingFromOthers() {
+        for (int i = 0; i < 11; i++) {
+            assertThat(get("/patient/alice").status()).isEqualTo(200);
+        }
+        try (RawHttp.Connection first = waiting("/patient/alice", 1);
+                RawHttp.Connection second = waiting("/patient/alice", 2)) {
+            Response third = get("/patient/alice");
+            assertThat(third.status()).isEqualTo(429);
+            assertThat(third.body()).contains("would have to wait too long for 'patient' policy");
+            assertThat(third.header("RateLimit"))
+                    .startsWith("\"patient\";r=0;t=345"); // the pool is short of four tokens
+            for (String other : List.of("bob", "carol", "dave")) {
+                for (int i = 0; i < 3; i++) {
+                    assertThat(get("/patient/" + other).status()).as(other).isEqualTo(200);
+                }
+            }
+            assertThat(get("/patient/erin").status())
+                    .as("the fifth of four keys")
+                    .isEqualTo(429);
+            server().advance(Duration.ofHours(12));
+            assertThat(first.read().status()).isEqualTo(200);
+            assertThat(server().bean(ManualTimeSource.class).waiting()).isEqualTo(1);
+            server().advance(Duration.ofHours(12));
+            assertThat(second.read().status()).isEqualTo(200);
+        }
+    }
+
+    private RawHttp.Connection waiting(String path, int waiting) {
+        RawHttp.Connection connection = server().http().open().write(RawHttp.text("GET", path));
+        await().until(() -> server().bean(ManualTimeSource.class).waiting() == waiting);
+        return connection;
+    }
+
     @RestController
     static class Api {
 
@@ -271,7 +313,7 @@ abstract class SharesHttpContract {
             return calls.incrementAndGet();
         }
 
-        @GetMapping({"/api/{tenant}", "/watched/{tenant}"})
+        @GetMapping({"/api/{tenant}", "/watched/{tenant}", "/patient/{tenant}"})
         int api() {
             return calls.incrementAndGet();
         }
