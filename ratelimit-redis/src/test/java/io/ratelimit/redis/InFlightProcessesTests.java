@@ -26,7 +26,7 @@ class InFlightProcessesTests {
     /** A call: when it asked for a slot, when it began and when it ended. */
     private record Call(int process, long asked, long began, long ended) {}
 
-    /** A process that stood still. */
+    /** A process that stood still, at a time after its last step. */
     private record Stopped(int process, long since) {
 
         /** Returns whether a call may run beside those of the limit: it asked before its process stood still. */
@@ -56,8 +56,8 @@ class InFlightProcessesTests {
             processes.get(0).destroyForcibly().waitFor();
             long killed = System.nanoTime();
             awaitCalls(files, 400);
-            long stopped = System.nanoTime();
             RedisProcessesTests.signal("-STOP", processes.get(1));
+            long stopped = System.nanoTime();
             awaitTimePassed(stopped, CallsInFlight.TIME_TO_LIVE.multipliedBy(2));
             RedisProcessesTests.signal("-CONT", processes.get(1));
             int before = ended(files.get(1), 0).size();
