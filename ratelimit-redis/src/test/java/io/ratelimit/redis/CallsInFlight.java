@@ -1,6 +1,5 @@
 package io.ratelimit.redis;
 
-import io.lettuce.core.RedisURI;
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
@@ -62,12 +61,9 @@ final class CallsInFlight {
 
     /** @param arguments host, port, prefix of keys, file */
     public static void main(String[] arguments) throws Exception {
-        RedisClientFactory application =
-                new PlainClients(RedisURI.create(arguments[0], Integer.parseInt(arguments[1])), false);
         TimeSource time = new SystemTimeSource();
         Deadline deadline = new Deadline(time, Duration.ofSeconds(1));
-        try (RedisConnections connections = new RedisConnections(application)) {
-            TestRedis.connect(connections);
+        try (RedisConnections connections = TestRedis.connections(arguments)) {
             RegisterStore store =
                     (RegisterStore) RedisBucketStore.script(connections, new RedisKeys(arguments[2], ""), deadline);
             Registers registers = new Registers(time, store, new Denying(), TIME_TO_LIVE);

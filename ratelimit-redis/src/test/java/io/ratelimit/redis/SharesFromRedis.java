@@ -1,23 +1,17 @@
 package io.ratelimit.redis;
 
-import io.lettuce.core.RedisURI;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.Shares;
-import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.remote.Deadline;
-import io.ratelimit.remote.FailoverBucketStore;
-import io.ratelimit.remote.FailoverBucketStore.FailureRule;
 import java.io.IOException;
 import java.nio.LongBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
@@ -100,18 +94,8 @@ final class SharesFromRedis {
 
     /** @param arguments host, port, prefix of keys, file */
     public static void main(String[] arguments) throws Exception {
-        RedisClientFactory application =
-                new PlainClients(RedisURI.create(arguments[0], Integer.parseInt(arguments[1])), false);
-        Deadline deadline = new Deadline(new SystemTimeSource(), Duration.ofSeconds(1));
-        try (RedisConnections connections = new RedisConnections(application)) {
-            TestRedis.connect(connections);
-            FailoverBucketStore store = new FailoverBucketStore(
-                    "Redis",
-                    RedisBucketStore.script(connections, new RedisKeys(arguments[2], ""), deadline),
-                    BucketStore.local(new SystemTimeSource()),
-                    1,
-                    policy -> FailureRule.DENY,
-                    deadline);
+        try (RedisConnections connections = TestRedis.connections(arguments)) {
+            BucketStore store = TestRedis.denyingStore(connections, arguments[2]);
             Calls calls = Calls.in(Path.of(arguments[3]));
             System.out.println("ready");
             System.in.read();

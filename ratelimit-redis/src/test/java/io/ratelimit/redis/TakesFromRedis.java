@@ -1,6 +1,5 @@
 package io.ratelimit.redis;
 
-import io.lettuce.core.RedisURI;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
@@ -30,11 +29,8 @@ final class TakesFromRedis {
      * @param arguments host, port, strategy, prefix of keys
      */
     public static void main(String[] arguments) throws Exception {
-        RedisClientFactory application =
-                new PlainClients(RedisURI.create(arguments[0], Integer.parseInt(arguments[1])), false);
         boolean transactions = arguments[2].equals("transaction");
-        try (RedisConnections connections = new RedisConnections(application)) {
-            TestRedis.connect(connections);
+        try (RedisConnections connections = TestRedis.connections(arguments)) {
             BucketStore store = transactions
                     ? RedisBucketStore.transaction(
                             connections, new RedisKeys(arguments[3], ""), TestRedis.deadline(PATIENCE))

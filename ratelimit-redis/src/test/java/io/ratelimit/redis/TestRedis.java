@@ -6,9 +6,12 @@ import io.lettuce.core.RedisURI;
 import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.codec.ByteArrayCodec;
 import io.ratelimit.BackendException;
+import io.ratelimit.BucketStore;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.TimeSource;
 import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.FailoverBucketStore;
+import io.ratelimit.remote.FailoverBucketStore.FailureRule;
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -114,12 +117,31 @@ public final class TestRedis implements AutoCloseable {
         return new Deadline(new SystemTimeSource(), timeout);
     }
 
-    /** Connects; on a busy machine an attempt may take longer than the client allows. */
-    static void connect(RedisConnections connections) {
+    /**
+     * Connects to a server. On a busy machine an attempt may take longer than the client allows.
+     *
+     * @param process the arguments of a process: host, port, and others
+     */
+    static RedisConnections connections(String... process) {
+        RedisConnections connections = new RedisConnections(
+                new PlainClients(RedisURI.create(process[0], Integer.parseInt(process[1])), false));
         Awaitility.await().atMost(Duration.ofMinutes(2)).ignoreExceptions().until(() -> {
             connections.connect().join();
             return true;
         });
+        return connections;
+    }
+
+    /** Returns a store of scripts that allows a second for each call, and denies all while Redis is unavailable. */
+    static BucketStore denyingStore(RedisConnections connections, String prefix) {
+        Deadline deadline = deadline(Duration.ofSeconds(1));
+        return new FailoverBucketStore(
+                "Redis",
+                RedisBucketStore.script(connections, new RedisKeys(prefix, ""), deadline),
+                BucketStore.local(new SystemTimeSource()),
+                1,
+                policy -> FailureRule.DENY,
+                deadline);
     }
 
     /** Returns keys that no other test uses. */
