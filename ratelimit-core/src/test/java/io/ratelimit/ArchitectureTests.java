@@ -11,7 +11,8 @@ import org.junit.jupiter.api.Test;
 
 /** The core stands on the JDK, JSpecify and Caffeine, in one flat package. */
 class ArchitectureTests {
-    private final JavaClasses core = new ClassFileImporter()
+
+    private static final JavaClasses CORE = new ClassFileImporter()
             .withImportOption(new ImportOption.DoNotIncludeTests())
             .importPackages("io.ratelimit");
 
@@ -21,18 +22,18 @@ class ArchitectureTests {
                 .should()
                 .onlyDependOnClassesThat()
                 .resideInAnyPackage("io.ratelimit..", "java..", "org.jspecify..", "com.github.benmanes.caffeine..")
-                .check(core);
+                .check(CORE);
     }
 
     @Test
     void theCoreIsOneFlatPackage() {
-        classes().should().resideInAPackage("io.ratelimit").check(core);
+        classes().should().resideInAPackage("io.ratelimit").check(CORE);
     }
 
     /** NullAway ignores packages that aren't marked. */
     @Test
     void everyPackageIsNullMarked() {
-        assertThat(core)
+        assertThat(CORE)
                 .allMatch(type -> type.getPackage().isAnnotatedWith(NullMarked.class), "is in a @NullMarked package");
     }
 }
