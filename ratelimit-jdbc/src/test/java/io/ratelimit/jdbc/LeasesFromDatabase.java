@@ -25,7 +25,7 @@ final class LeasesFromDatabase {
         Settings settings = new Settings(arguments[1], url -> true, 4, TIMEOUT, "shop", "");
         Deadline deadline = TestDatabase.deadline(TIMEOUT);
         try (JdbcStorage storage = new JdbcStorage(source, settings, deadline)) {
-            storage.selfTest();
+            TestDatabase.awaitSelfTest(storage);
             FailoverBucketStore store = new FailoverBucketStore(
                     "the database",
                     storage.store(),

@@ -31,7 +31,7 @@ final class TakesFromDatabase {
         source.setUrl(arguments[0]);
         Settings settings = new Settings(arguments[1], url -> true, THREADS, PATIENCE, "shop", "");
         try (JdbcStorage storage = new JdbcStorage(source, settings, TestDatabase.deadline(PATIENCE))) {
-            storage.selfTest();
+            TestDatabase.awaitSelfTest(storage);
             System.out.println("ready");
             System.in.read();
             LongAdder taken = new LongAdder();

@@ -7,12 +7,15 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.sql.SQLTimeoutException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 import java.util.stream.Stream;
 import javax.sql.DataSource;
+import org.awaitility.Awaitility;
 import org.h2.jdbcx.JdbcDataSource;
 import org.mariadb.jdbc.MariaDbDataSource;
 import org.postgresql.ds.PGSimpleDataSource;
@@ -91,6 +94,18 @@ public final class TestDatabase {
         source.setPassword("");
         source.setUrl("jdbc:h2:mem:" + newTable() + ";DB_CLOSE_DELAY=-1");
         return source;
+    }
+
+    /** Tests a storage of a process until its database answers in time, since a busy machine may be too slow for that. */
+    static void awaitSelfTest(JdbcStorage storage) {
+        Awaitility.await()
+                .atMost(Duration.ofMinutes(2))
+                .ignoreExceptionsMatching(failure -> failure.getCause() instanceof TimeoutException
+                        || failure.getCause() instanceof SQLTimeoutException)
+                .until(() -> {
+                    storage.selfTest();
+                    return true;
+                });
     }
 
     /** Returns the URL of a database. */
