@@ -439,6 +439,7 @@ class InFlightTests {
     }
 
     /** Threads take, wait and release; the calls that run are counted where they run. */
+    @Tag("slow")
     @Test
     @Tag("slow")
     void neverMoreRunThanThereAreSlotsFromManyThreads() {
