@@ -32,6 +32,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Changes for all instances, with replies at the moments that the test chooses. */
 @Tag("slow")
+@Tag("timed")
 class LimitChangesTests {
 
     private static final BucketSpec CONFIGURED = BucketSpec.of("3/1d");

@@ -26,6 +26,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 /** A client that can write to Redis, and isn't an instance of the application, changes limits with HSET. */
 @ExtendWith(OutputCaptureExtension.class)
 @Tag("slow")
+@Tag("timed")
 class ForeignChangesTests {
 
     private static final String KEY = "ratelimit:shop:changes";

@@ -15,6 +15,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 /** The log of an application while Redis is gone. */
 @ExtendWith(OutputCaptureExtension.class)
 @Tag("slow")
+@Tag("timed")
 class OutageLogTests {
 
     private final RedisProcess redis = RedisProcess.started();

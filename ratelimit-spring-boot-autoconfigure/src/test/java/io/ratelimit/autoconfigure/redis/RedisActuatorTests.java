@@ -19,6 +19,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** The actuator of an application with some or all buckets in Redis. */
 @Tag("slow")
+@Tag("timed")
 class RedisActuatorTests {
 
     private static final String YAML = """

@@ -23,6 +23,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 /** Limits on a healthy Redis. */
 @ExtendWith(OutputCaptureExtension.class)
 @Tag("slow")
+@Tag("timed")
 class RedisBackendTests {
 
     private static final RedisProcess redis = RedisProcess.started();

@@ -20,6 +20,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** G3: all Redis calls of a request together end in time, whatever happens to the replies. */
 @Tag("slow")
+@Tag("timed")
 class RedisDeadlineTests {
 
     private static final int CLIENTS = 50;

@@ -35,6 +35,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  * in a hundred. Under the other rules no call is granted this way.
  */
 @Tag("slow")
+@Tag("timed")
 class RedisFloodTests {
 
     private static final int LIMIT = 2_000;

@@ -23,6 +23,7 @@ import org.springframework.web.bind.annotation.RestController;
 
 /** Requests in flight of two applications on one Redis, over HTTP, from an application.yml. */
 @Tag("slow")
+@Tag("timed")
 @Timeout(120)
 class RedisInFlightTests {
 

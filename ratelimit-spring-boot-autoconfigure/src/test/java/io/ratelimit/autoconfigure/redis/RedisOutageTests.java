@@ -23,6 +23,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 /** Limits on a Redis that becomes unavailable and available again, over HTTP. */
 @ExtendWith(OutputCaptureExtension.class)
 @Tag("slow")
+@Tag("timed")
 class RedisOutageTests {
 
     private static final int CLIENTS = 50;

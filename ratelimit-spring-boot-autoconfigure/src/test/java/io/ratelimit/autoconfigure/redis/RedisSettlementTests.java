@@ -34,6 +34,7 @@ import org.springframework.web.context.request.async.DeferredResult;
 
 /** Settlements on a Redis that is slow or hangs, and of results that come later. */
 @Tag("slow")
+@Tag("timed")
 class RedisSettlementTests {
 
     private static final String YAML = """

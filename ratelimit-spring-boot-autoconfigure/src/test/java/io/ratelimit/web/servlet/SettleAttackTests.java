@@ -30,6 +30,7 @@ import org.springframework.web.servlet.mvc.method.annotation.SseEmitter;
 
 /** Clients that try to influence the settlement of their requests, over plain sockets. */
 @Tag("slow")
+@Tag("timed")
 class SettleAttackTests {
 
     private static final String YAML = """

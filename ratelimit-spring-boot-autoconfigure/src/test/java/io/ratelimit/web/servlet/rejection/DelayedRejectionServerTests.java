@@ -37,6 +37,7 @@ import org.springframework.web.context.request.RequestContextHolder;
 /** Delayed rejections over HTTP, each test on its own server. */
 @ExtendWith(OutputCaptureExtension.class)
 @Tag("slow")
+@Tag("timed")
 class DelayedRejectionServerTests {
 
     private static final String YAML = """

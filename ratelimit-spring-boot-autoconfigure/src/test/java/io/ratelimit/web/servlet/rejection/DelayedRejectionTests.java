@@ -44,6 +44,7 @@ import org.springframework.web.context.request.async.DeferredResult;
 /** Delayed rejections over HTTP. */
 @ExtendWith(OutputCaptureExtension.class)
 @Tag("slow")
+@Tag("timed")
 class DelayedRejectionTests {
 
     private static final String YAML = """
