@@ -119,7 +119,12 @@ record FilterRegistrations(RateLimitProperties properties, Environment environme
             HttpServletRequest request = (HttpServletRequest) servletRequest;
             HttpServletResponse response = (HttpServletResponse) servletResponse;
             Rejections rejections = limits.get().rejections();
+            RequestLedger async =
+                    request.getDispatcherType() == DispatcherType.ASYNC ? RequestLedger.find(request) : null;
             Throwable failure = null;
+            if (async != null) {
+                async.dispatch();
+            }
             try {
                 if (!rejections.writeDelayed(request, response)) {
                     chain.doFilter(request, response);
@@ -133,7 +138,9 @@ record FilterRegistrations(RateLimitProperties properties, Environment environme
                 failure = thrown;
                 throw thrown;
             } finally {
-                noteEnd(request, failure);
+                if (async != null && !request.isAsyncStarted()) {
+                    noteEnd(async, failure);
+                }
             }
         }
 
@@ -145,14 +152,11 @@ record FilterRegistrations(RateLimitProperties properties, Environment environme
         }
 
         /** Records the end of an asynchronous dispatch. */
-        private static void noteEnd(HttpServletRequest request, @Nullable Throwable failure) {
-            RequestLedger ledger = RequestLedger.find(request);
-            if (ledger != null && request.getDispatcherType() == DispatcherType.ASYNC && !request.isAsyncStarted()) {
-                ledger.leave(); // Tomcat completes no request whose connection broke during the dispatch
-                ledger.course().noteHandledLater();
-                if (failure != null) {
-                    ledger.course().noteFailure(failure);
-                }
+        private static void noteEnd(RequestLedger ledger, @Nullable Throwable failure) {
+            ledger.leave(); // Tomcat completes no request whose connection broke during the dispatch
+            ledger.course().noteHandledLater();
+            if (failure != null) {
+                ledger.course().noteFailure(failure);
             }
         }
     }

@@ -4,8 +4,7 @@ import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.policy.Phase;
 import io.ratelimit.web.servlet.rejection.PolicyResponses;
-import jakarta.servlet.AsyncEvent;
-import jakarta.servlet.AsyncListener;
+import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -40,6 +39,7 @@ final class RequestLedger {
     private @Nullable Answer tightest;
     private @Nullable RuntimeException rejectedCall;
     private @Nullable ReportedCosts reportedCosts;
+    private @Nullable Completion completion;
 
     private RequestLedger(ServerLimits limits) {
         this.limits = limits;
@@ -235,10 +235,19 @@ final class RequestLedger {
     /** Completes an asynchronous request at its end; one that has ended in the meantime is only no longer in flight. */
     private void completeOnEnd(HttpServletRequest request, HttpServletResponse response) {
         try {
-            request.getAsyncContext().addListener(new Completion(request, response));
+            AsyncContext work = request.getAsyncContext();
+            completion = limits.openRequests().open(this, request, response);
+            work.addListener(completion);
         } catch (RuntimeException | Error ended) {
             leave();
             throw ended;
+        }
+    }
+
+    /** Records that asynchronous work has ended, and that the container dispatches the request again. */
+    void dispatch() {
+        if (completion != null) {
+            completion.dispatch();
         }
     }
 
@@ -249,7 +258,7 @@ final class RequestLedger {
     }
 
     /** Completes an asynchronous request on a thread that must not wait: it can be any thread of the application. */
-    private void completeLater(HttpServletRequest request, HttpServletResponse response) {
+    void completeLater(HttpServletRequest request, HttpServletResponse response) {
         leave();
         if (course.isHandledLater() || response.isCommitted()) {
             limits.throttlers().giveBackLater(refunded(response.getStatus()));
@@ -258,6 +267,15 @@ final class RequestLedger {
             settle(request, response, false);
         } else if (!unhandled) {
             settleKnown(request, response);
+        }
+    }
+
+    /** Completes an asynchronous request that may not be read any more. Only costs that code has set are settled. */
+    void completeUnread() {
+        leave();
+        ReportedCosts reported = reportedCosts;
+        if (reported != null) {
+            reported.settleEach(allTaken());
         }
     }
 
@@ -292,7 +310,7 @@ final class RequestLedger {
      * Settles an asynchronous request by what is known of its cost: at its end, or when its connection broke, after which
      * Tomcat doesn't always complete it. A cost that the handler sets later is settled then.
      */
-    private void settleKnown(HttpServletRequest request, HttpServletResponse response) {
+    void settleKnown(HttpServletRequest request, HttpServletResponse response) {
         ReportedCosts reported = reportedCosts;
         if (reported != null) {
             reported.settleEach(allTaken());
@@ -359,42 +377,5 @@ final class RequestLedger {
 
     void observePattern(HttpServletRequest request) {
         ServletRequestFacts.observePattern(request, facts);
-    }
-
-    /** Completes the request at the end of its asynchronous work. */
-    private final class Completion implements AsyncListener {
-
-        private final HttpServletRequest request;
-        private final HttpServletResponse response;
-
-        Completion(HttpServletRequest request, HttpServletResponse response) {
-            this.request = request;
-            this.response = response;
-        }
-
-        @Override
-        public void onComplete(AsyncEvent event) {
-            completeLater(request, response);
-        }
-
-        /** Registers again: the container drops listeners when a dispatched request starts asynchronous work again. */
-        @Override
-        public void onStartAsync(AsyncEvent event) {
-            event.getAsyncContext().addListener(this);
-        }
-
-        @Override
-        public void onTimeout(AsyncEvent event) {
-            course().noteTimeout();
-        }
-
-        @Override
-        public void onError(AsyncEvent event) {
-            course().noteError(event.getThrowable());
-            leave(); // Tomcat doesn't always complete a request whose connection broke after a part of its response
-            if (event.getThrowable() instanceof IOException) {
-                settleKnown(request, response);
-            }
-        }
     }
 }

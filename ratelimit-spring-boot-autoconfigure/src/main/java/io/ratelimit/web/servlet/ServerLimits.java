@@ -1,6 +1,7 @@
 package io.ratelimit.web.servlet;
 
 import io.ratelimit.Throttlers;
+import io.ratelimit.TimeSource;
 import io.ratelimit.web.servlet.rejection.Rejections;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.BeanFactory;
@@ -10,7 +11,7 @@ import org.springframework.beans.factory.BeanFactory;
  *
  * @param policies the policies, which find the charges of a request
  */
-record ServerLimits(Throttlers throttlers, RequestPolicies policies, Rejections rejections) {
+record ServerLimits(Throttlers throttlers, RequestPolicies policies, Rejections rejections, OpenRequests openRequests) {
 
     /** The limits for beans that are created before them, such as filters. Looked up once, with the first request. Thread-safe. */
     static final class Late {
@@ -28,7 +29,8 @@ record ServerLimits(Throttlers throttlers, RequestPolicies policies, Rejections 
                 limits = new ServerLimits(
                         beans.getBean(Throttlers.class),
                         beans.getBean(RequestPolicies.class),
-                        beans.getBean(Rejections.class));
+                        beans.getBean(Rejections.class),
+                        new OpenRequests(beans.getBean(TimeSource.class)));
                 found = limits;
             }
             return limits;
