@@ -3,6 +3,7 @@ package io.ratelimit.start;
 import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.ManualTimeSource;
 import java.io.File;
 import java.io.IOException;
 import java.io.StringWriter;
@@ -47,11 +48,16 @@ record EmptyProject(Path directory) {
         Files.writeString(path, text);
     }
 
+    /** Starts the application. Time stands still, so that no token comes back however long requests take. */
     ConfigurableApplicationContext start() throws Exception {
         ClassLoader classes = compile();
-        return with(
-                classes,
-                () -> SpringApplication.run(classes.loadClass("com.example.demo.DemoApplication"), "--server.port=0"));
+        Class<?> main = classes.loadClass("com.example.demo.DemoApplication");
+        return with(classes, () -> {
+            SpringApplication application = new SpringApplication(main);
+            application.addInitializers(
+                    context -> context.getBeanFactory().registerSingleton("time", new ManualTimeSource()));
+            return application.run("--server.port=0");
+        });
     }
 
     /** Runs all tests, of which there is at least one. */
