@@ -11,6 +11,7 @@ import io.ratelimit.key.KeyPart;
 import io.ratelimit.policy.BackendProperties.BackendKind;
 import io.ratelimit.policy.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.policy.RateLimitProperties.GuaranteedShare;
+import io.ratelimit.policy.RateLimitProperties.MaxWait;
 import io.ratelimit.policy.RateLimitProperties.NamedShare;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import java.util.LinkedHashMap;
@@ -123,7 +124,8 @@ record ShareReader(String property, Policy policy, @Nullable BackendKind backend
         });
         ThrottlePolicy divided = PolicyReader.valid(
                 property + ".shares", shares.keySet(), () -> read.withShares(Shares.named(guaranteed, leave)));
-        if (guaranteed.isEmpty() && !read.maxWait().isZero()) {
+        MaxWait maxWait = policy.maxWait();
+        if (guaranteed.isEmpty() && maxWait != null && !maxWait.duration().isZero()) {
             throw mistake(
                     "'" + property + "' has a max-wait but no guaranteed share, so no request waits.",
                     "Remove '" + property + ".max-wait', or guarantee a share to the requests that may wait.");
