@@ -1,11 +1,14 @@
 package io.ratelimit.redis;
 
+import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.lettuce.core.cluster.SlotHash;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Share;
 import io.ratelimit.Shares;
 import io.ratelimit.SharesContract;
 import io.ratelimit.ThrottlePolicy;
@@ -18,8 +21,8 @@ import org.junit.jupiter.api.Test;
 class RedisSharesTests extends SharesContract {
 
     private final AtomicLong micros = new AtomicLong(1_795_000_000_123_456L);
-    private final BucketStore store =
-            TestRedis.shared().scriptStore(TestRedis.keys(), Duration.ofSeconds(10), false, micros::get);
+    private final RedisKeys keys = TestRedis.keys();
+    private final BucketStore store = TestRedis.shared().scriptStore(keys, Duration.ofSeconds(10), false, micros::get);
 
     @Override
     protected BucketStore store() {
@@ -37,8 +40,51 @@ class RedisSharesTests extends SharesContract {
     }
 
     @Test
+    void aShareThatGetsAllBackBreaksGuarantees() {
+        assertThat(brokenByReturns(Mutant.NONE, (taken, unused) -> {
+                    Share share = requireNonNull(taken.charge().share());
+                    long tokens = taken.charge().cost();
+                    double units = 8e-3 * tokens * taken.spec().rate().period().toNanos();
+                    byte[] lanes = keys.lanes(taken.charge());
+                    TestRedis.shared().connection().sync().zincrby(lanes, -units, keys.hashed(share.key()));
+                }))
+                .isPositive();
+    }
+
+    @Test
+    void aCallIsOneScriptCallWhateverPays() {
+        ThrottlePolicy policy = tenants(4).withMaxWait(Duration.ofMinutes(1));
+        Charge bob = Charge.of(policy, "", 2).guaranteedTo("bob");
+        try (TestRedis redis = TestRedis.start()) {
+            BucketStore store = redis.scriptStore(keys, Duration.ofSeconds(10), false, micros::get);
+            assertThat(store.take(List.of(Charge.of(policy, "", 1))).allowed()).isTrue(); // it loads the script
+            long before = calls(redis);
+            List<Decision> decisions = List.of(
+                    store.take(List.of(bob.withCost(7))),
+                    store.take(List.of(bob)),
+                    store.take(List.of(bob)),
+                    store.take(List.of(bob.withCost(7))),
+                    store.reserve(List.of(bob)));
+            assertThat(decisions).extracting(Decision::allowed).containsExactly(true, true, false, false, true);
+            assertThat(decisions.get(4).waitNanos()).isPositive();
+            assertThat(calls(redis)).isEqualTo(before + decisions.size());
+            store.giveBack(decisions.get(1).taken());
+            assertThat(calls(redis)).isEqualTo(before + decisions.size() + 1);
+        }
+    }
+
+    private static long calls(TestRedis redis) {
+        return redis.connection()
+                .sync()
+                .info("commandstats")
+                .lines()
+                .filter(line -> line.startsWith("cmdstat_eval"))
+                .mapToLong(line -> Long.parseLong(line.replaceAll(".*[:,]calls=(\\d+).*", "$1")))
+                .sum();
+    }
+
+    @Test
     void aClusterKeepsAllKeysOfSharesInOneSlot() {
-        RedisKeys keys = TestRedis.keys();
         Shares shares = Shares.forKeys(BucketSpec.of("1/s"), 2, List.of("user"));
         Charge charge =
                 Charge.of(ThrottlePolicy.of("api", BucketSpec.of("10/s")).withShares(shares), "", 1);
