@@ -90,7 +90,7 @@ final class Lanes {
             return new Answer(charge, pool, share.leave(), taken, firstNanos, 0, receipt);
         }
         Answer denial = denial(charge, share, pool, firstNanos, maxWait);
-        return denial == null ? takeLocked(charge, share, pool, maxWait) : denial;
+        return denial == null ? takeLocked(charge, share, pool, firstNanos, maxWait) : denial;
     }
 
     /** Pays for the calls whose lanes have their tokens by now. Precedes all that is done with the pool at this moment. */
@@ -147,16 +147,23 @@ final class Lanes {
         return isLaneShort ? denied(charge, pool, share.leave(), taken, lane, own, nanos, maxWait) : null;
     }
 
-    /** Takes at a moment after {@code pool.fullAt()} was read: a denial stands only if the pool denied at that state too. */
-    private synchronized Answer takeLocked(Charge charge, Share share, BucketState firstPool, long maxWait) {
+    /**
+     * Takes at the first moment, by which the buckets may look too empty. Otherwise takes at a moment after
+     * {@code pool.fullAt()} was read: a denial stands only if the pool denied at that state too.
+     */
+    private synchronized Answer takeLocked(
+            Charge charge, Share share, BucketState firstPool, long firstNanos, long maxWait) {
         long cost = charge.cost();
         BucketState pool = firstPool;
-        while (true) {
+        long nanos = firstNanos;
+        for (boolean isFirst = true; true; isFirst = false) {
             BucketState previous = pool;
             long before = pool.fullAt();
-            long nanos = time.nanoTime();
-            pay(charge, nanos);
-            pool = buckets.bucket(charge, nanos);
+            if (!isFirst) {
+                nanos = time.nanoTime();
+                pay(charge, nanos);
+                pool = buckets.bucket(charge, nanos);
+            }
             long returned = pool.returned();
             long leave = share.leave();
             long taken = pool.take(cost, leave, nanos, 0);
@@ -171,20 +178,20 @@ final class Lanes {
                 taken = pool.take(cost, nanos, 0);
                 if (taken >= 0) {
                     Receipt receipt = receipt(pool, charge, taken, nanos, returned);
-                    lanes.putIfAbsent(buckets.storedKey(share.key()), lane);
+                    if (lane.missing(step) == 0) { // perhaps a new one
+                        lanes.putIfAbsent(buckets.storedKey(share.key()), lane);
+                    }
                     return ofLane(charge, new LaneReceipt(lane, cost, nanos, receipt), step, 0);
                 }
-            } else if (lane != null && mayWait(pool, lane, cost, step, maxWait)) {
+            } else if (lane != null && !isFirst && mayWait(pool, lane, cost, step, maxWait)) {
                 LaneReceipt ahead = new LaneReceipt(lane, cost, due(pool, lane, -own, step), null);
                 waiting.add(ahead);
                 next = waiting.peek();
                 return ofLane(charge, ahead, step, maxWait);
             }
-            boolean isFinal = taken == Take.NEVER_FITS;
-            if (isFinal
-                    || pool == previous
-                            && taken != BucketState.CLOSED
-                            && pool.wasShort(before, cost + leave, nanos, 0)) {
+            boolean isShort = taken == Take.NEVER_FITS
+                    || pool == previous && taken != BucketState.CLOSED && pool.wasShort(before, cost + leave, nanos, 0);
+            if (isShort && !isFirst) {
                 return denied(charge, pool, leave, taken, lane, own, nanos, maxWait);
             }
         }
