@@ -30,7 +30,9 @@ import org.springframework.context.ConfigurableApplicationContext;
 public final class Soak implements AutoCloseable {
 
     private static final int THREADS = 8;
-    private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(40);
+
+    /** A request that Tomcat loses ends a minute after its timeout of 30 seconds. */
+    private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(120);
 
     private static final Map<String, Object> PROPERTIES = Map.ofEntries(
             Map.entry("spring.mvc.async.request-timeout", "30s"),
