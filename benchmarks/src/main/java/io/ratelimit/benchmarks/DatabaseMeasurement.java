@@ -22,6 +22,12 @@ record DatabaseMeasurement(int rounds, long roundMillis, int keys, PrintStream o
 
     static final int THREADS = 8;
 
+    /**
+     * The rounds before a measured one. The JVM compiles a limiter for ten seconds on two processors that it shares with the
+     * database, and would then be what is measured.
+     */
+    private static final int WARM_UPS = 2;
+
     /** Writes to the file named. */
     public static void main(String[] args) throws Exception {
         try (PrintStream out = new PrintStream(new FileOutputStream(args[0]), true, UTF_8)) {
@@ -53,7 +59,7 @@ record DatabaseMeasurement(int rounds, long roundMillis, int keys, PrintStream o
             String[] many = ClientKeys.of(keys);
             limiters.prepare(many);
             Map<String, Predicate<String>> all = limiters.all();
-            for (int round = -1; round < rounds; round++) {
+            for (int round = -WARM_UPS * rounds; round < rounds; round++) {
                 for (String[] some : List.of(many, new String[] {many[0]})) {
                     boolean measured = round >= 0;
                     all.forEach((name, limiter) -> {

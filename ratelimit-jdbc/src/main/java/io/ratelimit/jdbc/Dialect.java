@@ -8,7 +8,7 @@ import java.util.stream.Stream;
 enum Dialect {
     POSTGRESQL(
             "PostgreSQL",
-            "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)",
+            "CAST(date_part('epoch', clock_timestamp()) * 1000000 AS bigint)",
             "(SELECT 1 AS n)",
             " ON CONFLICT DO NOTHING",
             "DELETE FROM %1$s WHERE id IN (SELECT id FROM %1$s WHERE expires < ? LIMIT %2$d FOR UPDATE SKIP LOCKED)",
