@@ -32,6 +32,7 @@ class BoundRequestTests {
         Throttlers throttlers = Throttlers.local(List.of());
         StaticListableBeanFactory beans = new StaticListableBeanFactory();
         beans.addBean("throttlers", throttlers);
+        beans.addBean("time", TimeSource.system());
         beans.addBean("policies", new RequestPolicies(List.of(), endpoints, clientIp, ThrottleListener.NONE));
         beans.addBean(
                 "rejections",
