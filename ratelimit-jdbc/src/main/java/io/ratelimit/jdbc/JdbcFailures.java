@@ -43,10 +43,15 @@ final class JdbcFailures {
             }
             if (cause instanceof SQLException error) {
                 return new BackendException(
-                        "the database failed: " + error.getMessage(), error, isRefused(error) || isReadOnly(error));
+                        "the database failed: " + message(error), error, isRefused(error) || isReadOnly(error));
             }
         }
         return new BackendException("the database failed: " + failure, failure);
+    }
+
+    /** Returns the message of an error in one line, as the log shows it. */
+    static String message(SQLException error) {
+        return String.valueOf(error.getMessage()).replaceAll("[\\s\\p{Cntrl}\u0085\u2028\u2029]+", " ");
     }
 
     /** Returns whether the rows were as another call had left them: a key that exists, or a deadlock. */

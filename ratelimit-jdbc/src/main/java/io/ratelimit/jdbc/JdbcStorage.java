@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.function.Predicate;
 import javax.sql.DataSource;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A table of a database as the place of an application's buckets: the bucket store and the connections that it needs.
@@ -52,15 +53,20 @@ public final class JdbcStorage implements Storage {
         }
     }
 
-    /** The table of the buckets doesn't exist, and isn't to be created. */
+    /** The table of the buckets doesn't exist, and isn't to be created, or the database refuses to create it. */
     public static final class MissingTableException extends BackendException {
 
         private static final long serialVersionUID = 1;
 
         private final String script;
 
-        MissingTableException(String table, String script) {
-            super("the table '" + table + "' doesn't exist", null, true);
+        /** @param refusal the reason why the database doesn't create the table; null if it isn't to be created */
+        MissingTableException(String table, String script, @Nullable SQLException refusal) {
+            super(
+                    "the table '" + table + "' doesn't exist in the database"
+                            + (refusal == null ? "" : ", which refuses to create it: " + JdbcFailures.message(refusal)),
+                    refusal,
+                    true);
             this.script = script;
         }
 
@@ -96,7 +102,7 @@ public final class JdbcStorage implements Storage {
      * Connects, creates the table if it is to be created, and takes from a bucket as requests will. It takes a few seconds
      * at most. From then on, expired rows are removed every few minutes.
      *
-     * @throws MissingTableException if the table is missing and isn't created
+     * @throws MissingTableException if the table is missing, and isn't to be or can't be created
      * @throws BackendException if the database fails
      */
     @Override
@@ -114,14 +120,25 @@ public final class JdbcStorage implements Storage {
 
     private boolean requireTable(Session session, Deadline.Call call) throws SQLException {
         if (!table.exists(session, call)) {
-            if (!settings.creates.test(
-                    String.valueOf(session.connection().getMetaData().getURL()))) {
-                throw new MissingTableException(
-                        table.name(), "io/ratelimit/jdbc/" + session.dialect().script());
+            String url = String.valueOf(session.connection().getMetaData().getURL());
+            if (!settings.creates.test(url)) {
+                throw missing(session, null);
             }
-            table.create(source, session, call);
+            try {
+                table.create(source, session, call);
+            } catch (SQLException failed) {
+                if (JdbcFailures.isRefused(failed)) {
+                    throw missing(session, failed);
+                }
+                throw failed;
+            }
         }
         return true;
+    }
+
+    private MissingTableException missing(Session session, @Nullable SQLException refusal) {
+        return new MissingTableException(
+                table.name(), "io/ratelimit/jdbc/" + session.dialect().script(), refusal);
     }
 
     @Override

@@ -143,7 +143,7 @@ class JdbcFaultTests {
                     .isInstanceOfSatisfying(MissingTableException.class, missing -> assertThat(
                                     getClass().getClassLoader().getResource(missing.script()))
                             .isNotNull())
-                    .hasMessage("the table '" + table + "' doesn't exist");
+                    .hasMessage("the table '" + table + "' doesn't exist in the database");
             BackendException failed = catchThrowableOfType(
                     BackendException.class, () -> storage.store().take(List.of(ALICE)));
             assertThat(failed.isMisconfiguration()).isTrue();

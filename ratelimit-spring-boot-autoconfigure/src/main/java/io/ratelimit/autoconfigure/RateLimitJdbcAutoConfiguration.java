@@ -168,11 +168,13 @@ public final class RateLimitJdbcAutoConfiguration {
         void failed(BackendException failure) {
             if (failure instanceof MissingTableException missing) {
                 throw new RateLimitConfigurationException(
-                        "'backend: jdbc' is set, but " + missing.getMessage() + " in the database.",
+                        "'backend: jdbc' is set, but " + missing.getMessage() + ".",
                         "Run the script '" + missing.script()
-                                + "' of ratelimit-jdbc, for example as a migration of Flyway, or set"
-                                + " 'ratelimit.jdbc.initialize-schema: always'. If the table has another name or schema, set"
-                                + " 'ratelimit.jdbc.table'.",
+                                + "' of ratelimit-jdbc, for example as a migration of Flyway, or "
+                                + (missing.getCause() == null
+                                        ? "set 'ratelimit.jdbc.initialize-schema: always'"
+                                        : "let the user of the data source create tables")
+                                + ". If the table has another name or schema, set 'ratelimit.jdbc.table'.",
                         "ratelimit.jdbc.table");
             }
             super.failed(failure);

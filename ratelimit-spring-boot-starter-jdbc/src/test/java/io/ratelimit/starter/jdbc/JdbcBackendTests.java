@@ -188,6 +188,24 @@ class JdbcBackendTests {
     }
 
     @Test
+    void aUserThatMayNotCreateTablesStopsTheStart(CapturedOutput output) {
+        String name = TestDatabase.newTable();
+        TestDatabase.execute(
+                TestDatabase.postgres(),
+                "CREATE SCHEMA %1$s; CREATE ROLE %1$s LOGIN; GRANT USAGE ON SCHEMA %1$s TO %1$s".formatted(name));
+        String url = Database.POSTGRESQL.url().replaceAll("user=\\w+", "user=" + name);
+        assertThat(org.assertj.core.api.Assertions.catchThrowable(
+                        () -> JdbcApplication.start(url, DAILY.formatted(name + ".bucket"))
+                                .close()))
+                .isNotNull();
+        assertThat(output)
+                .contains("the table '" + name
+                        + ".bucket' doesn't exist in the database, which refuses to create it: ERROR:"
+                        + " permission denied for schema " + name)
+                .contains("as a migration of Flyway, or let the user of the data source create tables");
+    }
+
+    @Test
     void theHealthAndTheMetersNameTheDatabase() {
         String yaml = DAILY.formatted(TestDatabase.newTable());
         try (JdbcApplication application = JdbcApplication.start(Database.H2.url(), yaml)) {
