@@ -5,6 +5,7 @@ import java.net.SocketTimeoutException;
 import java.sql.SQLException;
 import java.sql.SQLTimeoutException;
 import java.util.List;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** The meaning of the errors of databases, and their conversion into exceptions of the core. */
@@ -33,6 +34,8 @@ final class JdbcFailures {
     private static final List<String> MISSING_TABLE = List.of("42P01", "42S02", "42S03", "42S04", "S0002");
     private static final int MISSING_TABLE_IN_ORACLE = 942;
 
+    private static final Pattern NO_TEXT = Pattern.compile("[\\s\\p{Cntrl}\u0085\u2028\u2029]+");
+
     private JdbcFailures() {}
 
     /** Returns the exception for the failure of a call. */
@@ -51,7 +54,7 @@ final class JdbcFailures {
 
     /** Returns the message of an error in one line, as the log shows it. */
     static String message(SQLException error) {
-        return String.valueOf(error.getMessage()).replaceAll("[\\s\\p{Cntrl}\u0085\u2028\u2029]+", " ");
+        return NO_TEXT.matcher(String.valueOf(error.getMessage())).replaceAll(" ");
     }
 
     /** Returns whether the rows were as another call had left them: a key that exists, or a deadlock. */
