@@ -11,7 +11,7 @@ import java.util.concurrent.TimeUnit;
 /** Completes a request at the end of its asynchronous work. */
 final class Completion implements AsyncListener {
 
-    /** How long the container may leave a request as it is whose work has ended or timed out: it may have no free thread. */
+    /** The time that a container without a free thread has to go on with a request whose work has ended or timed out. */
     private static final long PATIENCE_NANOS = TimeUnit.MINUTES.toNanos(1);
 
     private final RequestLedger ledger;
