@@ -238,6 +238,28 @@ class DashboardTests {
         browser.awaitText(card("checkout") + " .waiting", "0 wait in the queue");
     }
 
+    /** Alice may take all but the shares of ten customers, and then her own one. */
+    @Test
+    void theBucketWithSharesShowsWhatAllMayTake() {
+        for (int i = 0; i < 25; i++) {
+            throttlers.global("stock").guaranteedTo("alice").decide(1);
+        }
+        time.advance(SECOND);
+
+        browser.awaitText(card("stock") + " .now", "24 allowed, 24/s now");
+        assertThat(browser.text(card("stock") + " .now")).contains("1 denied, 1/s now");
+        assertThat(browser.text(card("stock") + " .facts"))
+                .isEqualTo("one bucket · 120/1m · capacity 60"
+                        + " · shares: 12/1m, capacity 4, guaranteed to each of 10 (user)");
+        assertThat(browser.text(card("stock") + " .level")).isEqualTo("0 of 60 left");
+        browser.awaitText(card("stock") + " .keys b", "1");
+        assertThat(browser.text(card("stock") + " .keys code")).matches("[0-9a-f]{16}");
+        time.advance(Duration.ofSeconds(9));
+        browser.awaitText(card("stock") + " .level", "16 of 60 left");
+        browser.select("view", "table");
+        browser.awaitText("#rows tr:first-child", "stock 120/1m, in shares 24 1 4.0 %");
+    }
+
     private Thread customer() {
         return new Thread(() -> {
             try {
