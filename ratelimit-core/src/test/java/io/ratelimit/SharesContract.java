@@ -5,33 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
-import java.util.SplittableRandom;
-import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** The contract of the guaranteed shares of a store, held against the model in {@code proofs/shares.py}. */
-public abstract class SharesContract {
-
-    private static final BucketSpec POOL = BucketSpec.of("10/s").withCapacity(20);
-    private static final BucketSpec LANE = BucketSpec.of("1/s").withCapacity(3);
-
-    protected abstract BucketStore store();
-
-    protected abstract void advance(Duration time);
-
-    /** Returns how many random histories a test runs. */
-    protected abstract int histories();
-
-    protected static ThrottlePolicy tenants(int keys) {
-        return ThrottlePolicy.of("api", POOL).withShares(Shares.forKeys(LANE, keys, List.of("header:tenant")));
-    }
+/** The contract of the guaranteed shares of a store. */
+public abstract class SharesContract extends SharesWaitContract {
 
     protected Decision take(ThrottlePolicy policy, @Nullable String tenant, long cost) {
         Charge charge = Charge.of(policy, "", cost);
@@ -41,12 +21,6 @@ public abstract class SharesContract {
     protected void drain(ThrottlePolicy policy, long reserve) {
         assertThat(take(policy, null, POOL.capacity() - reserve).allowed()).isTrue();
         assertThat(take(policy, null, 1).allowed()).isFalse();
-    }
-
-    /** Returns the tokens of the pool, with those of the reserve. */
-    private long tokens(ThrottlePolicy policy) {
-        Charge charge = Charge.of(policy, "", 1).withShare(new Share("", null, 0, 1));
-        return store().snapshot(charge).available();
     }
 
     @Test
@@ -336,195 +310,5 @@ public abstract class SharesContract {
         drainAgain(larger);
         assertThat(take(larger, "bob", 3).allowed()).isFalse();
         assertThat(take(larger, "bob", 1).allowed()).isTrue();
-    }
-
-    /** A change of the histories that breaks the guarantee. */
-    protected enum Mutant {
-        NONE,
-        RESERVE_ONE_TOKEN_TOO_SMALL
-    }
-
-    @Test
-    void noGuaranteeIsBrokenAndEachAnswerIsThatOfTheModel() {
-        int own = 0;
-        for (int seed = 0; seed < histories(); seed++) {
-            History history = new History(seed, Mutant.NONE);
-            history.runByTheModel();
-            assertThat(history.broken).as("seed %d", seed).isZero();
-            own += history.own;
-        }
-        assertThat(own).isGreaterThan(3 * histories());
-    }
-
-    @Test
-    void noGuaranteeIsBrokenByReturns() {
-        assertThat(brokenByReturns(Mutant.NONE, (taken, mayTake) -> {})).isZero();
-    }
-
-    @Test
-    void aReserveOfOneTokenLessBreaksGuarantees() {
-        assertThat(brokenByReturns(Mutant.RESERVE_ONE_TOKEN_TOO_SMALL, (taken, mayTake) -> {}))
-                .isPositive();
-    }
-
-    /** @param returned is called after each return */
-    protected int brokenByReturns(Mutant mutant, BiConsumer<Answer, BucketStore> returned) {
-        int broken = 0;
-        for (int seed = 0; seed < histories(); seed++) {
-            History history = new History(seed, mutant);
-            history.runWithReturns(returned);
-            broken += history.broken;
-        }
-        return broken;
-    }
-
-    /** A bucket of the model: one of its ticks comes back each millisecond. */
-    private static final class ModelBucket {
-
-        private final long price;
-        private final long full;
-        private long missing;
-
-        ModelBucket(long price, long capacity) {
-            this.price = price;
-            this.full = price * capacity;
-        }
-
-        boolean has(long tokens) {
-            return missing + tokens * price <= full;
-        }
-
-        void take(long tokens) {
-            missing += tokens * price;
-        }
-
-        void pass(long ticks) {
-            missing = Math.max(missing - ticks, 0);
-        }
-    }
-
-    /** A random history of one pool and its lanes. */
-    private final class History {
-
-        private final String name;
-        private final SplittableRandom random;
-        private final Mutant mutant;
-        private final long poolPrice;
-        private final ModelBucket pool;
-        private final List<ModelBucket> lanes = new ArrayList<>();
-        private final List<Long> capacities = new ArrayList<>();
-        private final ThrottlePolicy policy;
-        private final long reserve;
-        private int own;
-        private int broken;
-
-        History(int seed, Mutant mutant) {
-            name = "seed " + seed;
-            random = new SplittableRandom(seed);
-            this.mutant = mutant;
-            int n = 1 + random.nextInt(6);
-            poolPrice = new int[] {1, 3, 7, 10}[random.nextInt(4)];
-            long[] weights = random.longs(n, 1, 10).toArray();
-            long sum = Arrays.stream(weights).sum();
-            Map<String, BucketSpec> guaranteed = new HashMap<>();
-            long reserved = 0;
-            for (int i = 0; i < n; i++) {
-                long price = (poolPrice * sum + weights[i] - 1) / weights[i];
-                long capacity = 1 + random.nextInt(12);
-                guaranteed.put("lane" + i, spec(price, capacity));
-                lanes.add(new ModelBucket(price, capacity));
-                capacities.add(capacity);
-                reserved += capacity;
-            }
-            reserve = reserved;
-            long capacity = reserve + random.nextInt(41);
-            pool = new ModelBucket(poolPrice, capacity);
-            policy = ThrottlePolicy.of(
-                            mutant.name().toLowerCase(Locale.ROOT).replace('_', '-') + seed, spec(poolPrice, capacity))
-                    .withShares(Shares.named(guaranteed, Map.of()));
-        }
-
-        private static BucketSpec spec(long price, long capacity) {
-            return new BucketSpec(new Rate(1, Duration.ofMillis(price)), capacity, BucketSpec.Refill.GREEDY);
-        }
-
-        private void pass() {
-            double mode = random.nextDouble();
-            long capacity = pool.full / poolPrice;
-            long ticks = mode < .5
-                    ? 0
-                    : mode < .93
-                            ? random.nextLong(3 * poolPrice + 1)
-                            : random.nextLong((mode < .98 ? 1 : 60) * poolPrice * capacity + 1);
-            if (ticks > 0) {
-                advance(Duration.ofMillis(ticks));
-                pool.pass(ticks);
-                lanes.forEach(lane -> lane.pass(ticks));
-            }
-        }
-
-        private Charge charge() {
-            int lane = random.nextInt(2 * lanes.size() + 1) / 2;
-            boolean common = lane == lanes.size();
-            long most = common ? new long[] {1, 1, 4, pool.full / poolPrice}[random.nextInt(4)] : capacities.get(lane);
-            long cost = 1 + random.nextLong(most);
-            Charge charge = Charge.of(policy, common ? "common" : "lane" + lane, "", cost);
-            Share share = charge.share();
-            return mutant == Mutant.NONE || share == null
-                    ? charge
-                    : charge.withShare(new Share(share.key(), share.guaranteed(), share.leave() - 1, share.lanes()));
-        }
-
-        private @Nullable ModelBucket lane(Charge charge) {
-            Share share = charge.share();
-            return share == null || share.guaranteed() == null
-                    ? null
-                    : lanes.get(Integer.parseInt(share.key().substring("lane".length())));
-        }
-
-        void runByTheModel() {
-            int steps = 20 + random.nextInt(100);
-            for (int i = 0; i < steps; i++) {
-                pass();
-                Charge charge = charge();
-                ModelBucket lane = lane(charge);
-                Answer answer = store().take(List.of(charge)).answers().get(0);
-                boolean borrows = pool.has(charge.cost() + reserve);
-                boolean owns = !borrows && lane != null && lane.has(charge.cost());
-                broken += owns && !pool.has(charge.cost()) ? 1 : 0;
-                assertThat(answer.allowed()).as("%s, step %d", name, i).isEqualTo(borrows || owns);
-                if (answer.allowed()) {
-                    assertThat(answer.isGuaranteed()).as("%s, step %d", name, i).isEqualTo(owns);
-                    pool.take(charge.cost());
-                }
-                if (owns) {
-                    own++;
-                    lane.take(charge.cost());
-                }
-            }
-        }
-
-        void runWithReturns(BiConsumer<Answer, BucketStore> returned) {
-            List<Answer> open = new ArrayList<>();
-            int steps = 20 + random.nextInt(100);
-            for (int i = 0; i < steps; i++) {
-                pass();
-                if (!open.isEmpty() && random.nextInt(4) == 0) {
-                    Answer back = open.remove(random.nextInt(open.size()));
-                    store().giveBack(List.of(back));
-                    returned.accept(back, store());
-                    continue;
-                }
-                Charge charge = charge();
-                Answer answer = store().take(List.of(charge)).answers().get(0);
-                if (answer.isGuaranteed() && answer.allowed()) {
-                    open.add(answer);
-                    own++;
-                }
-                if (!answer.allowed() && lane(charge) != null) {
-                    broken += store().snapshot(charge).available() >= charge.cost() ? 1 : 0;
-                }
-            }
-        }
     }
 }

@@ -34,7 +34,7 @@ class SharesTests extends SharesContract {
 
     @Test
     void aShareThatGetsAllBackBreaksGuarantees() {
-        assertThat(brokenByReturns(Mutant.NONE, (taken, unused) -> {
+        assertThat(brokenByReturns(Mutant.NONE, taken -> {
                     BucketState lane = ((Lanes.LaneReceipt) taken.receipt()).lane();
                     lane.giveBackTicks(lane.scale().price(taken.charge().cost()));
                 }))

@@ -41,7 +41,7 @@ class RedisSharesTests extends SharesContract {
 
     @Test
     void aShareThatGetsAllBackBreaksGuarantees() {
-        assertThat(brokenByReturns(Mutant.NONE, (taken, unused) -> {
+        assertThat(brokenByReturns(Mutant.NONE, taken -> {
                     Share share = requireNonNull(taken.charge().share());
                     long tokens = taken.charge().cost();
                     double units = 8e-3 * tokens * taken.spec().rate().period().toNanos();
