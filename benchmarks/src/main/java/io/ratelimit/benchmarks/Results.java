@@ -22,7 +22,6 @@ import java.util.stream.Stream;
  * @param twoThreads one bucket
  * @param striped one limit, by the number of threads that take from it
  * @param keys many buckets
- * @param keysTouched many buckets, with the heap touched before the run
  * @param filter requests through the filters
  * @param growth requests through the filters, by the number of policies or mappings
  * @param annotation calls of annotated methods
@@ -45,8 +44,7 @@ record Results(
         List<Measurement> oneThread,
         List<Measurement> twoThreads,
         Map<Integer, List<Measurement>> striped,
-        List<Measurement> keys,
-        List<Measurement> keysTouched,
+        KeysResults keys,
         List<Measurement> filter,
         List<Measurement> growth,
         List<Measurement> annotation,
@@ -77,8 +75,9 @@ record Results(
                 Measurement.read(directory.resolve("bucket-one-thread.json")),
                 Measurement.read(directory.resolve("bucket-two-threads.json")),
                 readByThreads(directory, "striped"),
-                Measurement.read(directory.resolve("keys.json")),
-                Measurement.read(directory.resolve("keys-touched.json")),
+                new KeysResults(
+                        Measurement.read(directory.resolve("keys.json")),
+                        Measurement.read(directory.resolve("keys-touched.json"))),
                 Measurement.read(directory.resolve("filter.json")),
                 readGrowth(directory),
                 Measurement.read(directory.resolve("annotation.json")),
@@ -127,7 +126,7 @@ record Results(
         bucket(text, "One bucket, one thread", oneThread);
         bucket(text, "One bucket, two threads", twoThreads);
         striped(text);
-        keys(text);
+        keys.write(text);
         filter(text);
         growth(text);
         annotation(text);
@@ -173,42 +172,6 @@ record Results(
                 ratio(one.ratioTo(Measurement.of(
                         measurements, one.name(), one.parameters().get(0), 0))),
                 number(one.bytes(), 0))));
-    }
-
-    private void keys(Markdown text) {
-        if (keys.isEmpty()) {
-            return;
-        }
-        text.table(
-                "Many keys, two threads",
-                "keys, limiter, order",
-                "ns",
-                "±",
-                "to the map of longs",
-                "bytes",
-                "ns, heap touched before",
-                "to the map of longs");
-        for (Measurement one : keys) {
-            Measurement touched =
-                    Measurement.of(keysTouched, one.name(), one.parameters().toArray());
-            text.row(
-                    String.join(", ", one.parameters()).toLowerCase(Locale.ROOT),
-                    number(one.nanos(), 1),
-                    number(one.error(), 1),
-                    ratio(toMapOfLongs(one, keys)),
-                    number(one.bytes(), 0),
-                    number(touched.nanos(), 1),
-                    ratio(toMapOfLongs(touched, keysTouched)));
-        }
-    }
-
-    private static double toMapOfLongs(Measurement one, List<Measurement> keys) {
-        return one.ratioTo(Measurement.of(
-                keys,
-                one.name(),
-                one.parameters().get(0),
-                KeyedLimiter.MAP_OF_LONGS,
-                one.parameters().get(2)));
     }
 
     private static void row(Markdown text, Measurement one, double ratio) {

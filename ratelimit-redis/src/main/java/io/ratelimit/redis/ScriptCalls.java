@@ -15,7 +15,6 @@ import io.ratelimit.Share;
 import io.ratelimit.redis.RedisAnswers.ScriptReceipt;
 import io.ratelimit.redis.RedisBucketStore.Timing;
 import io.ratelimit.redis.RedisScript.Running;
-import io.ratelimit.redis.RedisScript.ScriptArguments;
 import io.ratelimit.redis.RedisScript.ScriptReply;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.SpecCache;
