@@ -91,7 +91,7 @@ public final class RateLimitJdbcAutoConfiguration {
                             jdbc.table(),
                             url -> creates(jdbc.initializeSchema(), url),
                             jdbc.poolSize(),
-                            jdbc.timeout(),
+                            jdbc.timeout().duration(),
                             SharedBackend.keyPrefix(jdbc.keyPrefix(), environment, logger, WITHOUT_NAME),
                             Objects.requireNonNullElse(jdbc.keySecret(), "")),
                     deadline);

@@ -1,6 +1,5 @@
 package io.ratelimit.policy;
 
-import java.time.Duration;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.bind.DefaultValue;
@@ -17,7 +16,7 @@ public sealed interface BackendProperties {
     String keySecret();
 
     /** Returns the longest time that one request waits for the backend. */
-    Duration timeout();
+    Timeout timeout();
 
     /** Returns the share of a limit that each instance grants from memory while the backend is unavailable. */
     double localShare();
@@ -46,7 +45,7 @@ public sealed interface BackendProperties {
     record Redis(
             @Nullable String keyPrefix,
             @Nullable String keySecret,
-            @DefaultValue("100ms") Duration timeout,
+            @DefaultValue("100ms") Timeout timeout,
             @DefaultValue("script") Strategy strategy,
             @DefaultValue("1.0") double localShare,
             @Nullable Boolean changes)
@@ -93,7 +92,7 @@ public sealed interface BackendProperties {
             @DefaultValue("embedded") InitializeSchema initializeSchema,
             @Nullable String keyPrefix,
             @Nullable String keySecret,
-            @DefaultValue("100ms") Duration timeout,
+            @DefaultValue("100ms") Timeout timeout,
             @DefaultValue("8") int poolSize,
             @DefaultValue("1.0") double localShare,
             @Nullable Boolean changes)

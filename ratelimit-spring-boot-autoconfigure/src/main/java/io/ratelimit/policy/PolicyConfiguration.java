@@ -6,7 +6,6 @@ import io.ratelimit.policy.BackendProperties.Jdbc;
 import io.ratelimit.policy.BackendProperties.Redis;
 import io.ratelimit.policy.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.policy.RateLimitProperties.ClientAddress;
-import java.time.Duration;
 import java.util.List;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -28,7 +27,6 @@ public class PolicyConfiguration {
     /** The name of the bean that wraps the application's own bucket store. It is injected by its name only. */
     public static final String OWN_STORE = "rateLimitCustomStore";
 
-    private static final Duration MAX_TIMEOUT = Duration.ofSeconds(10);
     private static final int MAX_CONNECTIONS = 100;
 
     /** A name that needs no quotes in any database: it becomes a part of statements. */
@@ -74,12 +72,12 @@ public class PolicyConfiguration {
     }
 
     static void check(Redis redis) {
-        check("redis", "Redis", redis);
+        check("redis", redis);
     }
 
     /** @throws InvalidConfigurationPropertyValueException if a value can't be used */
     static void check(Jdbc jdbc) {
-        check("jdbc", "the database", jdbc);
+        check("jdbc", jdbc);
         check(
                 jdbc.poolSize() >= 1 && jdbc.poolSize() <= MAX_CONNECTIONS,
                 "jdbc.pool-size",
@@ -92,15 +90,8 @@ public class PolicyConfiguration {
                 "must be a name of letters, digits and underscores, with a schema before a dot if it has one");
     }
 
-    private static void check(String backend, String place, BackendProperties properties) {
-        Duration timeout = properties.timeout();
+    private static void check(String backend, BackendProperties properties) {
         double localShare = properties.localShare();
-        check(
-                timeout.compareTo(Duration.ofMillis(1)) >= 0 && timeout.compareTo(MAX_TIMEOUT) <= 0,
-                backend + ".timeout",
-                timeout,
-                "must be between 1ms and 10s, but was " + timeout.toMillis()
-                        + "ms: it is the longest time that a request waits for " + place);
         check(
                 localShare > 0 && localShare <= 1,
                 backend + ".local-share",
