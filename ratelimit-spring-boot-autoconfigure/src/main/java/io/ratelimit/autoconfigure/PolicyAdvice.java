@@ -11,6 +11,7 @@ import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestKey;
 import io.ratelimit.policy.BackendProperties;
+import io.ratelimit.policy.BackendProperties.BackendKind;
 import io.ratelimit.policy.BackendProperties.Jdbc;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitProperties;
@@ -23,6 +24,11 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
+import org.springframework.boot.context.properties.source.ConfigurationPropertySource;
+import org.springframework.boot.context.properties.source.ConfigurationPropertySources;
+import org.springframework.boot.context.properties.source.ConfigurationPropertyState;
+import org.springframework.core.env.Environment;
 
 /**
  * The advice about limits that are probably mistakes: about what is the same for requests and for calls of annotated methods,
@@ -47,6 +53,34 @@ record PolicyAdvice(RateLimitProperties properties, ConfiguredPolicies policies,
                             + " bursts, which is more than 5 % of the capacity. Set a lease of at most "
                             + Rate.format(free) + ", or a larger capacity");
         }
+    }
+
+    /**
+     * Adds advice about properties of Redis or of a database if no limit uses them.
+     *
+     * @param ownStore whether the application has a bucket store of its own, which the properties of Redis apply to
+     */
+    void warnOfUnusedBackend(boolean ownStore, Environment environment) {
+        for (BackendKind kind : BackendKind.values()) {
+            String property = "ratelimit." + kind.text();
+            boolean used = policies.uses(kind) || ownStore && kind == BackendKind.REDIS;
+            if (kind.place() != null && !used && isSet(property, environment)) {
+                advice.warn(
+                        null,
+                        "Properties below '" + property + "' are set, but no policy has its buckets in " + kind.place()
+                                + ". Set 'ratelimit.backend: " + kind.text() + "', or remove these properties");
+            }
+        }
+    }
+
+    private static boolean isSet(String property, Environment environment) {
+        ConfigurationPropertyName name = ConfigurationPropertyName.of(property);
+        for (ConfigurationPropertySource source : ConfigurationPropertySources.get(environment)) {
+            if (source.containsDescendantOf(name) == ConfigurationPropertyState.PRESENT) {
+                return true;
+            }
+        }
+        return false;
     }
 
     void adviseOnRequests(PolicyThrottler throttler, RequestKey key, boolean settles) {

@@ -14,6 +14,7 @@ import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
+import org.springframework.core.env.Environment;
 
 /** Auto-configuration for the start-up report about all limits. */
 @AutoConfiguration(
@@ -57,8 +58,9 @@ public final class RateLimitReportAutoConfiguration {
                 RateLimitProperties properties,
                 ConfiguredPolicies policies,
                 Throttlers throttlers,
-                RateLimitedOperations operations) {
-            return new StartupReport(properties, policies, throttlers, operations);
+                RateLimitedOperations operations,
+                Environment environment) {
+            return new StartupReport(properties, policies, throttlers, operations, environment);
         }
     }
 }

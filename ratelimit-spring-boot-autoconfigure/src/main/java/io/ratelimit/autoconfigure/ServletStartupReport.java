@@ -43,7 +43,7 @@ final class ServletStartupReport extends StartupReport implements ApplicationLis
             RequestPolicies requests,
             Endpoints endpoints,
             ApplicationContext context) {
-        super(properties, policies, throttlers, operations);
+        super(properties, policies, throttlers, operations, context.getEnvironment());
         this.requests = requests.all();
         this.endpoints = endpoints;
         this.context = context;

@@ -28,6 +28,7 @@ import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.SmartInitializingSingleton;
+import org.springframework.core.env.Environment;
 
 /**
  * The report about all limits when the application starts: a summary, one line for each policy, and advice about probable
@@ -43,6 +44,7 @@ class StartupReport implements SmartInitializingSingleton {
     final Throttlers throttlers;
     final @Nullable RateLimitedOperations operations;
     private final ConfiguredPolicies policies;
+    private final Environment environment;
     private String usualPlace = "in memory";
 
     /**
@@ -53,11 +55,13 @@ class StartupReport implements SmartInitializingSingleton {
             RateLimitProperties properties,
             ConfiguredPolicies policies,
             Throttlers throttlers,
-            @Nullable RateLimitedOperations operations) {
+            @Nullable RateLimitedOperations operations,
+            Environment environment) {
         this.properties = properties;
         this.policies = policies;
         this.throttlers = throttlers;
         this.operations = operations;
+        this.environment = environment;
     }
 
     /**
@@ -68,6 +72,8 @@ class StartupReport implements SmartInitializingSingleton {
     @Override
     public final void afterSingletonsInstantiated() {
         PolicyAdvice advice = new PolicyAdvice(properties, policies, new Advice());
+        advice.warnOfUnusedBackend(
+                throttlers.all().stream().map(ConfiguredPolicies::backendOf).anyMatch("custom"::equals), environment);
         throttlers.all().forEach(throttler -> advice.warnOfLease(throttler.policy()));
         if (operations != null) {
             throttlers.all().forEach(throttler -> advice.adviseOnCalls(throttler, operations));

@@ -172,6 +172,23 @@ class StartupLogTests extends CapturedStart {
     }
 
     @Test
+    void warnsOfPropertiesOfABackendThatNoPolicyUses() {
+        assertThat(new YamlApplication(directory, """
+                ratelimit:
+                  jdbc.timeout: 100ms
+                  policies.site.rate: 5/s
+                """)
+                        .withVariable("RATELIMIT_REDIS_KEYSECRET", "s3cret")
+                        .withWeb()
+                        .log(output))
+                .contains(
+                        "WARN Properties below 'ratelimit.jdbc' are set, but no policy has its buckets in the database. Set"
+                                + " 'ratelimit.backend: jdbc', or remove these properties",
+                        "WARN Properties below 'ratelimit.redis' are set, but no policy has its buckets in Redis. Set"
+                                + " 'ratelimit.backend: redis', or remove these properties");
+    }
+
+    @Test
     void aPolicyWithTiersIsLogged() {
         assertThat(log("""
                 ratelimit:
