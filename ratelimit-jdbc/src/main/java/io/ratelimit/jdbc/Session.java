@@ -20,7 +20,6 @@ final class Session {
     /** There are three statements for single buckets, and one for each number of buckets that calls need together. */
     private static final int MAX_STATEMENTS = 32;
 
-    private static final int UNSUPPORTED = -1;
     private static final int RESET_MILLIS = 1_000;
 
     private final Map<String, PreparedStatement> statements = new HashMap<>();
@@ -70,14 +69,17 @@ final class Session {
         }
     }
 
-    /** Returns the timeout before, or {@link #UNSUPPORTED}. */
+    /** Returns the timeout before. Without a timeout, a call that the database never answers would not end. */
     private static int setNetworkTimeout(Connection connection, long millis) throws SQLException {
         try {
             int before = connection.getNetworkTimeout();
             connection.setNetworkTimeout(Runnable::run, (int) millis);
             return before;
         } catch (SQLFeatureNotSupportedException | AbstractMethodError unsupported) {
-            return UNSUPPORTED;
+            throw new BackendException(
+                    "the driver can't end a call that the database doesn't answer: its connections lack setNetworkTimeout",
+                    unsupported,
+                    true);
         }
     }
 
@@ -117,9 +119,7 @@ final class Session {
     }
 
     private void setTimeout(long millis) throws SQLException {
-        if (original.timeout != UNSUPPORTED) {
-            connection.setNetworkTimeout(Runnable::run, (int) millis);
-        }
+        connection.setNetworkTimeout(Runnable::run, (int) millis);
     }
 
     /** Returns the failure of a call, and records whether this connection may be used again. */

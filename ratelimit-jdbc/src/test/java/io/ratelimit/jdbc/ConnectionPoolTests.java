@@ -11,6 +11,7 @@ import java.lang.reflect.Proxy;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.SQLFeatureNotSupportedException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,6 +21,8 @@ import javax.sql.DataSource;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.postgresql.ds.PGSimpleDataSource;
 
 /** Which connections are used again, and in which state a connection of the application's pool returns to it. */
@@ -124,6 +127,31 @@ class ConnectionPoolTests {
                 .isInstanceOf(BackendException.class);
         connections.with(call(), (session, call) -> true);
         assertThat(opened).hasValue(1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(classes = {SQLFeatureNotSupportedException.class, AbstractMethodError.class})
+    void aDriverThatCannotEndACallIsAMistakeAndItsConnectionIsClosed(Class<? extends Throwable> lack) throws Exception {
+        Connection old = (Connection) Proxy.newProxyInstance(
+                getClass().getClassLoader(), new Class<?>[] {Connection.class}, (proxy, method, arguments) -> {
+                    if (method.getName().equals("setNetworkTimeout")) {
+                        throw lack.getConstructor().newInstance();
+                    }
+                    return method.invoke(connection, arguments);
+                });
+        DataSource source = new PGSimpleDataSource() {
+            @Override
+            public Connection getConnection() {
+                return old;
+            }
+        };
+        ConnectionPool connections = new ConnectionPool(source, 1, TIMEOUT);
+        assertThatThrownBy(() -> connections.with(call(), (session, call) -> true))
+                .isInstanceOfSatisfying(BackendException.class, failed -> assertThat(failed.isMisconfiguration())
+                        .isTrue())
+                .hasMessage("the driver can't end a call that the database doesn't answer: its connections lack"
+                        + " setNetworkTimeout");
+        assertThat(connection.isClosed()).isTrue();
     }
 
     @Test
