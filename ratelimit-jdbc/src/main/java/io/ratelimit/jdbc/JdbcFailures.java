@@ -12,7 +12,8 @@ import org.jspecify.annotations.Nullable;
 final class JdbcFailures {
 
     /** The beginnings of errors that don't end by themselves: a wrong statement or table, rights, data, no such database. */
-    private static final List<String> MISCONFIGURED = List.of("42", "28", "3D", "3F", "22", "23", "S0");
+    private static final List<String> MISCONFIGURED =
+            List.of("42", "28", "3D", "3F", "22", "23", "S0", "90096"); // the last one is H2's, for rights
 
     /** A statement that was ended because it took too long. */
     static final String STATEMENT_CANCELLED = "57014";
@@ -45,8 +46,7 @@ final class JdbcFailures {
                 return converted;
             }
             if (cause instanceof SQLException error) {
-                return new BackendException(
-                        "the database failed: " + message(error), error, isRefused(error) || isReadOnly(error));
+                return new BackendException("the database failed: " + message(error), error, isMisconfigured(error));
             }
         }
         return new BackendException("the database failed: " + failure, failure);
@@ -63,6 +63,11 @@ final class JdbcFailures {
         return state.equals(DUPLICATE)
                 || state.equals(CONSTRAINT) && DUPLICATES.contains(error.getErrorCode())
                 || state.startsWith("40") && !state.equals("40003"); // its result is unknown
+    }
+
+    /** Returns whether an error needs somebody who corrects the configuration, the rights or the table. */
+    static boolean isMisconfigured(SQLException error) {
+        return isRefused(error) || isReadOnly(error);
     }
 
     /** Returns whether the server refused a statement for a reason that doesn't end by itself. */

@@ -127,7 +127,7 @@ public final class JdbcStorage implements Storage {
             try {
                 table.create(source, session, call);
             } catch (SQLException failed) {
-                if (JdbcFailures.isRefused(failed)) {
+                if (JdbcFailures.isMisconfigured(failed)) {
                     throw missing(session, failed);
                 }
                 throw failed;

@@ -19,10 +19,13 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Stream;
 import javax.sql.DataSource;
+import org.h2.jdbcx.JdbcDataSource;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.postgresql.ds.PGSimpleDataSource;
 
@@ -176,6 +179,33 @@ class JdbcFaultTests {
             replica.set(false);
             assertThat(storage.store().take(List.of(ALICE)).allowed()).isTrue();
         }
+    }
+
+    /** A replica, or a user of H2 without rights: the start can name what to do. */
+    @ParameterizedTest
+    @MethodSource("sourcesThatRefuse")
+    void aTableThatCannotBeCreatedIsMissing(DataSource source, String reason) {
+        try (JdbcStorage storage = storage(source, 2, true)) {
+            assertThatThrownBy(storage::selfTest)
+                    .isInstanceOf(MissingTableException.class)
+                    .hasMessageStartingWith(
+                            "the table '" + table + "' doesn't exist in the database, which refuses to create it: ")
+                    .hasMessageContaining(reason);
+        }
+    }
+
+    static Stream<Arguments> sourcesThatRefuse() {
+        PGSimpleDataSource replica = new PGSimpleDataSource();
+        replica.setUrl(TestDatabase.url(TestDatabase.postgres()));
+        replica.setOptions("-c default_transaction_read_only=on");
+        DataSource h2 = TestDatabase.h2();
+        TestDatabase.execute(h2, "CREATE USER guest PASSWORD ''");
+        JdbcDataSource guest = new JdbcDataSource();
+        guest.setUrl(((JdbcDataSource) h2).getUrl().replace(";DB_CLOSE_DELAY=-1", ""));
+        guest.setUser("guest");
+        return Stream.of(
+                Arguments.of(replica, "cannot execute CREATE TABLE in a read-only transaction"),
+                Arguments.of(guest, "Not enough rights"));
     }
 
     @Test

@@ -173,7 +173,8 @@ public final class RateLimitJdbcAutoConfiguration {
                                 + "' of ratelimit-jdbc, for example as a migration of Flyway, or "
                                 + (missing.getCause() == null
                                         ? "set 'ratelimit.jdbc.initialize-schema: always'"
-                                        : "let the user of the data source create tables")
+                                        : "let the data source lead to the primary server, by a user who may create"
+                                                + " tables")
                                 + ". If the table has another name or schema, set 'ratelimit.jdbc.table'.",
                         "ratelimit.jdbc.table");
             }
