@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** The examples of {@code docs/database.md}. */
 @Tag("slow")
@@ -40,6 +41,26 @@ class DatabasePageTests {
         try (JdbcApplication leasing =
                 JdbcApplication.start(TestDatabase.url(TestDatabase.postgres()), examples.get(1))) {
             assertThat(leasing.get("/a").statusCode()).isEqualTo(200);
+        }
+    }
+
+    @Test
+    void flywayRunsTheMigrationBeforeTheStartLooksForTheTable(@TempDir Path migrations) throws IOException {
+        Files.writeString(migrations.resolve("V1__limits.sql"), blocks("sql").get(0));
+        String schema = TestDatabase.newTable();
+        String yaml = blocks("yml").get(0).replace("always", "never") + """
+                spring.flyway: { enabled: true, schemas: %s, locations: "filesystem:%s" }
+                """.formatted(schema, migrations);
+        String url = TestDatabase.url(TestDatabase.postgres()) + "&currentSchema=" + schema;
+        for (int start = 1; start <= 2; start++) {
+            try (JdbcApplication application = JdbcApplication.start(url, yaml)) {
+                assertThat(application
+                                .get("/a")
+                                .headers()
+                                .firstValue("RateLimit")
+                                .orElseThrow())
+                        .startsWith("\"per-ip\";r=799");
+            }
         }
     }
 

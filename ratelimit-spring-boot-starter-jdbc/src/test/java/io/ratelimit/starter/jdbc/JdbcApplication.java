@@ -29,7 +29,7 @@ final class JdbcApplication implements AutoCloseable {
 
     private static final HttpClient HTTP = HttpClient.newHttpClient();
     private static final String COMMON = """
-            spring.application.name: shop
+            spring: { application.name: shop, flyway.enabled: false }
             server: { port: 0, tomcat.threads.max: 60 }
             management.endpoints.web.exposure.include: "*"
             management.endpoint.health.show-details: always
