@@ -11,6 +11,7 @@ import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
+import io.ratelimit.policy.ConfiguredPolicies;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
@@ -95,7 +96,9 @@ final class RateLimitMeters implements ThrottleListener {
     private static Timer timer(MeterRegistry registry, Backend backend, String outcome) {
         return Timer.builder("ratelimit.backend")
                 .description("Calls of the backend that holds the buckets")
-                .tag("backend", backend.name().toLowerCase(Locale.ROOT))
+                .tag(
+                        "backend",
+                        ConfiguredPolicies.kindOf(backend, backend.name().toLowerCase(Locale.ROOT)))
                 .tag("outcome", outcome)
                 .register(registry);
     }

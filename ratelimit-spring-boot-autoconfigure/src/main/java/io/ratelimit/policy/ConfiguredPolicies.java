@@ -50,14 +50,16 @@ public final class ConfiguredPolicies {
     /** Returns the kind of the backend that decides for a policy: local, redis, jdbc, or custom for a store of the application. */
     public static String backendOf(PolicyThrottler throttler) {
         Backend backend = throttler.backend();
-        if (backend == null) {
-            return "local";
-        }
+        return backend == null ? "local" : kindOf(backend, "custom");
+    }
+
+    /** Returns the kind of a backend, redis or jdbc; for a store of the application another text. */
+    public static String kindOf(Backend backend, String custom) {
         return Stream.of(BackendKind.values())
                 .filter(kind -> backend.name().equals(kind.place()))
                 .map(BackendKind::text)
                 .findFirst()
-                .orElse("custom");
+                .orElse(custom);
     }
 
     private final RateLimitProperties properties;

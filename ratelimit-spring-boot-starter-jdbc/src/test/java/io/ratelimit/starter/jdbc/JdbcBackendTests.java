@@ -10,6 +10,8 @@ import java.net.http.HttpResponse;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.Tag;
@@ -202,16 +204,42 @@ class JdbcBackendTests {
                 .contains("the table '" + name
                         + ".bucket' doesn't exist in the database, which refuses to create it: ERROR:"
                         + " permission denied for schema " + name)
-                .contains("as a migration of Flyway, or let the user of the data source create tables");
+                .contains("as a migration of Flyway, or let the data source lead to the primary server, by a"
+                        + " user who may create tables");
     }
 
-    @Test
-    void theHealthAndTheMetersNameTheDatabase() {
-        String yaml = DAILY.formatted(TestDatabase.newTable());
-        try (JdbcApplication application = JdbcApplication.start(Database.H2.url(), yaml)) {
-            assertThat(application.status("/a")).isEqualTo(200);
+    @ParameterizedTest
+    @EnumSource
+    void theActuatorShowsTheTokensInTheDatabaseAndItsCalls(Database database) {
+        String yaml = DAILY.formatted(TestDatabase.newTable()).replace("per-ip: { key: ip, ", "all: { ");
+        try (JdbcApplication application = JdbcApplication.start(database.url(), yaml)) {
+            assertThat(statuses(2, application)).containsOnly(200);
+            assertThat(application.get("/actuator/ratelimits/all").body()).contains("\"available\":3");
+            assertThat(application.get("/actuator/ratelimits").body())
+                    .contains("\"available\":3", "\"backend\":\"jdbc\"", "\"name\":\"the database\"");
             assertThat(application.get("/actuator/health").body()).contains("\"backend\":\"the database\"");
-            assertThat(application.get("/actuator/ratelimits").body()).contains("\"backend\":\"jdbc\"");
+            assertThat(meter(application, "decisions", "policy:all", "outcome:allowed", "backend:jdbc"))
+                    .isEqualTo(2);
+            assertThat(meter(application, "available", "policy:all")).isEqualTo(3);
+            assertThat(meter(application, "backend", "backend:jdbc", "outcome:ok"))
+                    .as("two decisions, and two looks of the actuator at least")
+                    .isGreaterThanOrEqualTo(4);
+            assertThat(meter(application, "backend", "backend:jdbc", "outcome:failed"))
+                    .isZero();
+            assertThat(application.get("/actuator/ratelimitdashboard").body()).contains("<title>");
+            assertThat(application.get("/actuator/ratelimitdashboard/data").body())
+                    .containsPattern("\"name\":\"all\".*\"available\":3")
+                    .contains("\"name\":\"the database\"");
         }
+    }
+
+    /** Returns the first measurement of a meter: its count, or its value. */
+    private static double meter(JdbcApplication application, String name, String... tags) {
+        String body = application
+                .get("/actuator/metrics/ratelimit." + name + "?tag=" + String.join("&tag=", tags))
+                .body();
+        Matcher value = Pattern.compile("\"value\":([0-9.E]+)").matcher(body);
+        assertThat(value.find()).as(body).isTrue();
+        return Double.parseDouble(value.group(1));
     }
 }
