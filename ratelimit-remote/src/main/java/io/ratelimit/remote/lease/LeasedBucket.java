@@ -43,6 +43,9 @@ final class LeasedBucket {
     /** Whether the leases were dropped after the request that is under way was sent. */
     private volatile boolean dropped;
 
+    /** The moment from which the time counts after which this bucket is forgotten. */
+    private volatile long keptAt;
+
     /** @param calledAt the moment of an earlier call of the same cost */
     LeasedBucket(Charge charge, long calledAt) {
         this.spec = charge.spec();
@@ -50,10 +53,18 @@ final class LeasedBucket {
         this.pauseNanos = Math.min(lease.toNanos() / 4, spec.timeToFull().toNanos() / 16);
         this.current = new Lease(charge.cost(), 0, calledAt, calledAt, null);
         this.previous = current;
+        this.keptAt = calledAt;
     }
 
     Duration lease() {
         return lease;
+    }
+
+    /** Returns whether half a lease has passed since this bucket was kept, and counts from now on if so. */
+    boolean isToBeKept(long now) {
+        boolean isDue = now - keptAt >= lease.toNanos() / 2;
+        keptAt = isDue ? now : keptAt;
+        return isDue;
     }
 
     /** Returns whether the leases are under the spec and the time of a charge. */

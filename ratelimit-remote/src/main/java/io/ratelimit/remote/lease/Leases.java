@@ -32,9 +32,10 @@ import org.jspecify.annotations.Nullable;
  * in a lease needs no call of the backend. Thread-safe.
  *
  * <p>A request for a lease is for as many tokens as calls use in half the time of a lease, but at most for twice the
- * tokens of the last request and for an eighth of the capacity. Only a bucket that is called twice within a lease requests
- * any; without a request for two leases it is forgotten. A call that finds no tokens while a request is under way waits for
- * its result, since all threads of a busy key find none at the same time.
+ * tokens of the last request and for an eighth of the capacity. Only a bucket that is called twice within a quarter of a
+ * lease requests any: calls at longer intervals use no more than one call's tokens in half a lease. Without a request for
+ * two leases it is forgotten, or up to half a lease sooner. A call that finds no tokens while a request is under way waits
+ * for its result, since all threads of a busy key find none at the same time.
  *
  * <p>If a request is granted fewer tokens than it is for, calls that find no lease are denied from memory for a quarter of
  * a lease from the request on. If it is granted none, the same holds for calls that cost more than the remote bucket has.
@@ -72,6 +73,7 @@ public final class Leases {
         this.background = background;
         this.buckets = Caffeine.newBuilder()
                 .ticker(time::nanoTime)
+                .executor(Runnable::run) // waking a thread after each write would cost more than the write
                 .expireAfter(Expiry.<BucketName, LeasedBucket>writing(
                         (key, bucket) -> bucket.lease().multipliedBy(2)))
                 .maximumWeight(MAX_WEIGHT)
@@ -198,7 +200,7 @@ public final class Leases {
         }
     }
 
-    /** Returns the bucket of a charge; null if this is its first call in the time of a lease. */
+    /** Returns the bucket of a charge; null if its last call is too long ago for a lease of more than one cost. */
     private @Nullable LeasedBucket findOrAdd(Charge charge) {
         BucketName name = BucketName.of(charge);
         LeasedBucket found = buckets.getIfPresent(name);
@@ -206,7 +208,8 @@ public final class Leases {
             return found;
         }
         long now = time.nanoTime();
-        long nanosSince = latestCalls.nanosSince(name, now, charge.policy().lease());
+        long nanosSince =
+                latestCalls.nanosSince(name, now, charge.policy().lease().dividedBy(4));
         return nanosSince < 0
                 ? null
                 : buckets.asMap()
@@ -240,11 +243,17 @@ public final class Leases {
         return null;
     }
 
+    /** Renews the lease in the background, if that is for more tokens than a call of the store takes anyway. */
     private void renew(LeasedBucket bucket, Charge charge) {
+        long maxTokens = bucket.maxTokens(1, time.nanoTime());
+        if (maxTokens <= 1) {
+            bucket.endRequest();
+            return;
+        }
         try {
             background.execute(() -> {
                 try {
-                    renewNow(bucket, charge);
+                    renewNow(new LeaseRequest(charge, maxTokens));
                 } finally {
                     bucket.endRequest();
                 }
@@ -254,16 +263,12 @@ public final class Leases {
         }
     }
 
-    private void renewNow(LeasedBucket bucket, Charge charge) {
+    private void renewNow(LeaseRequest request) {
         long since = time.nanoTime();
-        long maxTokens = bucket.maxTokens(1, since);
-        if (maxTokens > 1) {
-            LeaseRequest request = new LeaseRequest(charge, maxTokens);
-            renewals.accept(() -> {
-                BucketSnapshot after = store.lease(request);
-                record(request, 0, Answer.denied(charge, Outcome.DENIED, after, Duration.ZERO), since);
-            });
-        }
+        renewals.accept(() -> {
+            BucketSnapshot after = store.lease(request);
+            record(request, 0, Answer.denied(request.charge(), Outcome.DENIED, after, Duration.ZERO), since);
+        });
     }
 
     /**
@@ -293,7 +298,9 @@ public final class Leases {
                 bucket.lacks(answer.remaining() + 1, answer.nextTokenNanos(), after(answer), since);
             }
         }
-        buckets.put(BucketName.of(charge), bucket);
+        if (bucket.isToBeKept(since)) {
+            buckets.put(BucketName.of(charge), bucket);
+        }
     }
 
     /** Returns the bucket of an answer. */

@@ -50,16 +50,35 @@ class LeaseRequestTests {
     }
 
     @Test
-    void aKeyThatIsCalledOnceInALeaseRequestsNone() {
+    void aKeyThatIsCalledLessThanFourTimesInALeaseRequestsNone() {
         for (int i = 0; i < 5; i++) {
             take();
-            time.advance(LEASE.plusNanos(1_000));
+            time.advance(LEASE.dividedBy(4).plusNanos(1_000));
         }
         assertThat(asked).isEmpty();
     }
 
     @Test
-    void theSecondCallWithinALeaseRequestsOneForTwiceTheTokens() {
+    void aKeyThatIsCalledFourTimesInALeaseRequestsTwiceTheTokens() {
+        for (int i = 0; i < 3; i++) {
+            take();
+            time.advance(LEASE.dividedBy(4));
+        }
+        assertThat(asked).containsExactly(2L);
+    }
+
+    /** Later requests are made in the background; a forgotten bucket would begin with another one of a call. */
+    @Test
+    void aBucketWithRequestsIsNotForgotten() {
+        for (int i = 0; i < 100; i++) {
+            take();
+            time.advance(LEASE.dividedBy(5));
+        }
+        assertThat(asked).containsExactly(2L);
+    }
+
+    @Test
+    void theSecondCallSoonAfterTheFirstRequestsALeaseOfTwiceTheTokens() {
         take();
         time.advance(Duration.ofMillis(5));
         take();
