@@ -11,6 +11,7 @@ import org.junit.jupiter.api.Test;
 @Param(name = "tokens", gen = IntGen.class, conf = "1:3")
 @Param(name = "millis", gen = IntGen.class, conf = "0:3")
 @Tag("slow")
+@Tag("lincheck")
 public class BucketStateCopyLincheckTests {
 
     private volatile BucketState state =

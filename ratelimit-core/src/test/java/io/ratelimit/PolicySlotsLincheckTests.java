@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Test;
 @Param(name = "key", gen = IntGen.class, conf = "0:1")
 @Param(name = "limit", gen = IntGen.class, conf = "1:2")
 @Tag("slow")
+@Tag("lincheck")
 public class PolicySlotsLincheckTests {
 
     private final PolicySlots slots = new PolicySlots();

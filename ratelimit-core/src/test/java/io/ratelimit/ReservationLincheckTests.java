@@ -13,6 +13,7 @@ import org.junit.jupiter.api.Test;
  */
 @Param(name = "tokens", gen = IntGen.class, conf = "1:2")
 @Tag("slow")
+@Tag("lincheck")
 public class ReservationLincheckTests {
 
     private static final long TOKEN = 1_000_000;

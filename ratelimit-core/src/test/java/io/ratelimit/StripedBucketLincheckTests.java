@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Test;
 @Param(name = "stripe", gen = IntGen.class, conf = "0:1")
 @Param(name = "size", gen = IntGen.class, conf = "0:3")
 @Tag("slow")
+@Tag("lincheck")
 public class StripedBucketLincheckTests {
 
     private static final int[] COSTS = {1, 1, 40, 90};
