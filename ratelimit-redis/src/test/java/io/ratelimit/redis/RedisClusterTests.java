@@ -26,8 +26,8 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -51,10 +51,11 @@ class RedisClusterTests {
     @TempDir
     private static Path directory;
 
-    private TestRedis redis;
+    private static TestRedis redis;
 
-    @BeforeEach
-    void start() {
+    /** A node needs two seconds until it takes commands. */
+    @BeforeAll
+    static void start() {
         redis = TestRedis.start("cluster-enabled yes", "dir " + directory);
         RedisCommands<byte[], byte[]> commands = redis.connection().sync();
         commands.clusterReset(true);
@@ -62,8 +63,8 @@ class RedisClusterTests {
         await().until(() -> commands.clusterInfo().contains("cluster_state:ok"));
     }
 
-    @AfterEach
-    void stop() {
+    @AfterAll
+    static void stop() {
         redis.close();
     }
 
