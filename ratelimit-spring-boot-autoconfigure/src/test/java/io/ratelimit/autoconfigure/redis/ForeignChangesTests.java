@@ -26,7 +26,6 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 /** A client that can write to Redis, and isn't an instance of the application, changes limits with HSET. */
 @ExtendWith(OutputCaptureExtension.class)
 @Tag("slow")
-@Tag("timed")
 class ForeignChangesTests {
 
     private static final String KEY = "ratelimit:shop:changes";
@@ -190,6 +189,7 @@ class ForeignChangesTests {
     }
 
     /** Redis has answered before, so its connection is open and each call waits for a reply. */
+    @Tag("timed")
     @Test
     void aChangeOrAResetWhileRedisIsFrozenIsAnsweredWithinASecond() {
         try (RedisApplication application = exposed(SECRET)) {

@@ -19,7 +19,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** The actuator of an application with some or all buckets in Redis. */
 @Tag("slow")
-@Tag("timed")
 class RedisActuatorTests {
 
     private static final String YAML = """
@@ -147,6 +146,7 @@ class RedisActuatorTests {
     }
 
     /** A request may wait longer for Redis than an operator does. */
+    @Tag("timed")
     @ParameterizedTest
     @ValueSource(strings = {"script", "transaction"})
     void whileRedisIsFrozenEachOperationAnswersWithinASecond(String strategy) {
