@@ -44,7 +44,7 @@ class MemoryBoundTests {
     }
 
     private static long bytesOf(String limits) throws IOException, InterruptedException {
-        String output = ChildProcess.output("-Xmx256m", ManyKeys.class, limits);
+        String output = ChildProcess.output("-Xmx256m -XX:TieredStopAtLevel=1", ManyKeys.class, limits);
         return Long.parseLong(output.lines()
                 .filter(line -> line.startsWith("bytes a key "))
                 .findFirst()

@@ -208,6 +208,7 @@ class OptionalDependenciesTests {
         List<String> command = new ArrayList<>(List.of(
                 java,
                 "-XX:TieredStopAtLevel=1",
+                "-XX:+UseSerialGC",
                 "-cp",
                 classPath,
                 main.getName(),
