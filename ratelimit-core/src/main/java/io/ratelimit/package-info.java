@@ -36,6 +36,13 @@
  * chosen by a hash with a random key. When there is room again, the key gets its own bucket, short of what its overflow
  * bucket is missing. No drained key is refilled by this, and memory is bounded.
  *
+ * <p><b>Guaranteed shares</b> ({@link io.ratelimit.Shares}). They are parts of one bucket that other calls can't take. A call with
+ * a share may use what the pool has beyond the reserve, as all calls may; then a small bucket of its own, its lane ({@code
+ * Lanes}), serves it, and the pool pays too.
+ *
+ * <p><b>Calls in flight</b> ({@code InFlightCalls}) are counted beside the tokens: a call takes its slots and its tokens, all or
+ * none. {@code PolicySlots} has the slots in memory by their keys, and {@link io.ratelimit.SharedSlots} those that processes share.
+ *
  * <h2>A decision over several buckets</h2>
  *
  * <p>{@link io.ratelimit.Throttlers#decide} passes the charges of the enforced policies to the
