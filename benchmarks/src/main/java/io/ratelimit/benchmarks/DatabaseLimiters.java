@@ -25,7 +25,9 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Predicate;
+import java.util.stream.Stream;
 import org.postgresql.ds.PGSimpleDataSource;
 
 /**
@@ -37,22 +39,24 @@ final class DatabaseLimiters implements AutoCloseable {
     static final String FLOOR = "bare SELECT and UPDATE";
     static final String BUCKET4J = "bucket4j-postgresql";
     static final String OURS = "ratelimit, jdbc";
+    static final String TWO = "ratelimit, jdbc, two instances";
     static final String LEASE = "ratelimit, jdbc, lease of 50 ms";
-    static final List<String> NAMES = List.of(FLOOR, BUCKET4J, OURS, LEASE);
+    static final List<String> NAMES = List.of(FLOOR, BUCKET4J, OURS, TWO, LEASE);
 
     private static final int CAPACITY = 10_000_000;
     private static final int CONNECTIONS = 8;
     private static final Duration TIMEOUT = Duration.ofSeconds(5);
     private static final ThrottlePolicy POLICY =
             ThrottlePolicy.of("api", BucketSpec.of("10/1s").withCapacity(CAPACITY), "client");
+    private static final ThrottlePolicy SHARED = ThrottlePolicy.of("shared", POLICY.spec(), "client");
     private static final ThrottlePolicy LEASED = ThrottlePolicy.of(
                     "leased", BucketSpec.of("100000000/1s").withCapacity(100_000_000), "client")
             .withLease(Duration.ofMillis(50));
 
     private final PGSimpleDataSource source;
     private final HikariDataSource pool;
-    private final JdbcStorage storage;
-    private final BucketStore store;
+    private final List<JdbcStorage> storages;
+    private final List<BucketStore> stores;
     private final ThreadLocal<Floor> floor = ThreadLocal.withInitial(this::floor);
 
     /** The statements of one thread. */
@@ -83,8 +87,14 @@ final class DatabaseLimiters implements AutoCloseable {
         this.pool = new HikariDataSource(config);
         Deadline deadline = new Deadline(new SystemTimeSource(), TIMEOUT);
         Settings settings = new Settings("ratelimit_bucket", url -> true, CONNECTIONS, TIMEOUT, "", "");
-        this.storage = new JdbcStorage(source, settings, deadline);
-        this.store = new FailoverBucketStore(
+        this.storages = Stream.generate(() -> new JdbcStorage(source, settings, deadline))
+                .limit(2)
+                .toList();
+        this.stores = storages.stream().map(storage -> store(storage, deadline)).toList();
+    }
+
+    private static BucketStore store(JdbcStorage storage, Deadline deadline) {
+        return new FailoverBucketStore(
                 "the database",
                 storage.store(),
                 BucketStore.local(new SystemTimeSource()),
@@ -95,7 +105,7 @@ final class DatabaseLimiters implements AutoCloseable {
 
     /** Creates the tables, and the rows of the floor. */
     void prepare(String[] keys) throws SQLException {
-        storage.selfTest();
+        storages.forEach(JdbcStorage::selfTest);
         try (Connection connection = source.getConnection()) {
             connection
                     .createStatement()
@@ -119,13 +129,14 @@ final class DatabaseLimiters implements AutoCloseable {
         Map<String, Predicate<String>> all = new LinkedHashMap<>();
         all.put(FLOOR, key -> floor.get().call(key));
         all.put(BUCKET4J, bucket4j());
-        all.put(OURS, key -> takes(POLICY, key));
-        all.put(LEASE, key -> takes(LEASED, key));
+        all.put(OURS, key -> takes(0, POLICY, key));
+        all.put(TWO, key -> takes(ThreadLocalRandom.current().nextInt(2), SHARED, key));
+        all.put(LEASE, key -> takes(0, LEASED, key));
         return all;
     }
 
-    private boolean takes(ThrottlePolicy policy, String key) {
-        return store.take(List.of(Charge.of(policy, key, 1))).allowed();
+    private boolean takes(int instance, ThrottlePolicy policy, String key) {
+        return stores.get(instance).take(List.of(Charge.of(policy, key, 1))).allowed();
     }
 
     private Floor floor() {
@@ -152,7 +163,7 @@ final class DatabaseLimiters implements AutoCloseable {
 
     @Override
     public void close() {
-        storage.close();
+        storages.forEach(JdbcStorage::close);
         pool.close();
     }
 }

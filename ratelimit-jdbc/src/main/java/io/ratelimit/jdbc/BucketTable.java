@@ -41,14 +41,14 @@ record BucketTable(String name) {
      *
      * @param before the value as it was read; null if there was none
      * @param after the new value; null to remove the row
-     * @param expires the time in microseconds since 1970-01-01T00:00Z after which the row may be removed
+     * @param epochMicros the time of the reading: nothing is written while the server's clock is behind it
+     * @param timeToLive the time from then on after which the row may be removed
      */
-    record Write(byte[] id, byte @Nullable [] before, byte @Nullable [] after, long expires) {
+    record Write(byte[] id, byte @Nullable [] before, byte @Nullable [] after, long epochMicros, Duration timeToLive) {
 
-        /** Returns the time at which a value may be removed that has this long to live. */
-        static long expires(long epochMicros, Duration timeToLive) {
+        private LocalDateTime expires() {
             Duration most = timeToLive.compareTo(LONGEST) < 0 ? timeToLive : LONGEST;
-            return epochMicros + most.toNanos() / 1_000 + 1;
+            return time(epochMicros + most.toNanos() / 1_000 + 1);
         }
     }
 
@@ -129,17 +129,17 @@ record BucketTable(String name) {
                             write.id,
                             write.before);
         }
-        LocalDateTime expires = time(write.expires);
         return write.before == null
-                ? execute(session.dialect().insert(name), session, call, write.after, expires, write.id)
+                ? execute(session.dialect().insert(name), session, call, write.after, write.expires(), write.id)
                 : execute(
-                        "UPDATE " + name + " SET state = ?, expires = ? WHERE id = ? AND state = ?",
+                        session.dialect().update(name),
                         session,
                         call,
                         write.after,
-                        expires,
+                        write.expires(),
                         write.id,
-                        write.before);
+                        write.before,
+                        write.epochMicros);
     }
 
     /** Executes a statement that changes one row. Returns whether it did. */

@@ -120,6 +120,11 @@ enum Dialect {
         return "INSERT INTO " + table + " (state, expires, id) VALUES (?, ?, ?)" + ignoringDuplicates;
     }
 
+    /** Returns the statement that writes a row which is as it was read, unless the clock is behind the time of the reading. */
+    String update(String table) {
+        return "UPDATE " + table + " SET state = ?, expires = ? WHERE id = ? AND state = ? AND " + clock + " >= ?";
+    }
+
     String deleteExpired(String table, int rows) {
         return deleteExpired.formatted(table, rows);
     }

@@ -20,9 +20,10 @@ import java.util.function.LongSupplier;
 
 /**
  * A store of buckets in a table, on the clock of the database. It counts in this process, and writes the rows that it read
- * if they are unchanged. A call that another one forestalled tries again until the deadline. All statements of a call end by
- * one deadline. A call throws a {@link BackendException} if the database fails or is late: nothing is decided then, but
- * tokens may have been taken, and it isn't repeated. Thread-safe.
+ * if they are unchanged. Rows that this process wrote last aren't read, see {@link LastWrites}. A call that another one
+ * forestalled tries again until the deadline. All statements of a call end by one deadline. A call throws a {@link
+ * BackendException} if the database fails or is late: nothing is decided then, but tokens may have been taken, and it isn't
+ * repeated. Thread-safe.
  */
 final class JdbcBucketStore implements Deadline.Bounded, LeasingBucketStore {
 
@@ -35,6 +36,7 @@ final class JdbcBucketStore implements Deadline.Bounded, LeasingBucketStore {
     private final ConnectionPool connections;
     private final BucketTable table;
     private final TableIds ids;
+    private final LastWrites lastWrites = new LastWrites();
     private final Deadline deadline;
     private final LongSupplier time;
 
@@ -55,9 +57,13 @@ final class JdbcBucketStore implements Deadline.Bounded, LeasingBucketStore {
         return call(deadline.call(JdbcFailures::of, MAX_OPERATION), work);
     }
 
-    /** Does work with the rows of a call. */
+    /** Does work with the rows of a call. A result that is only guessed, such as a denial, is found again by a read. */
     <T> T call(Deadline.Call call, Function<Rows, T> work) {
-        return connections.with(call, (session, sameCall) -> work.apply(new Rows(session, sameCall)));
+        return connections.with(call, (session, sameCall) -> {
+            Rows rows = new Rows(session, sameCall);
+            T result = work.apply(rows);
+            return rows.isGuessed ? work.apply(rows) : result;
+        });
     }
 
     @Override
@@ -112,6 +118,8 @@ final class JdbcBucketStore implements Deadline.Bounded, LeasingBucketStore {
         private final Session session;
         private final Deadline.Call call;
         private final Map<BucketName, byte[]> rowIds = new HashMap<>(2);
+        private boolean mayGuess = true;
+        private boolean isGuessed;
         private long began;
         private long clock;
 
@@ -124,12 +132,21 @@ final class JdbcBucketStore implements Deadline.Bounded, LeasingBucketStore {
         @Override
         protected Reading read(List<BucketName> buckets) {
             began = System.nanoTime();
+            List<byte[]> wanted = buckets.stream().map(this::id).toList();
+            Reading guess = mayGuess ? lastWrites.guess(wanted, began) : null;
+            mayGuess = false;
+            isGuessed = guess != null;
+            Reading read = guess != null ? guess : read(wanted, began);
+            clock = read.epochMicros();
+            long testTime = time.getAsLong();
+            return testTime == SERVER_TIME ? read : new Reading(testTime, read.values());
+        }
+
+        private Reading read(List<byte[]> wanted, long sentAt) {
             try {
-                List<byte[]> wanted = buckets.stream().map(this::id).toList();
                 Reading read = table.read(wanted, session, call);
-                clock = read.epochMicros();
-                long testTime = time.getAsLong();
-                return testTime == SERVER_TIME ? read : new Reading(testTime, read.values());
+                lastWrites.noteRead(wanted, read, sentAt);
+                return read;
             } catch (SQLException failed) {
                 throw session.failed(failed, call);
             }
@@ -141,10 +158,16 @@ final class JdbcBucketStore implements Deadline.Bounded, LeasingBucketStore {
 
         @Override
         protected boolean compareAndSet(List<Change> changes) {
+            if (isGuessed && changes.size() < rowIds.size()) {
+                return false; // a result may depend on a row that isn't written, and so not compared
+            }
+            List<Write> writes = changes.stream().map(this::write).toList();
             try {
-                boolean written =
-                        table.compareAndSet(changes.stream().map(this::write).toList(), session, call);
-                if (!written) {
+                boolean written = table.compareAndSet(writes, session, call);
+                writes.forEach(write -> lastWrites.noteWrite(write, written));
+                if (written) {
+                    isGuessed = false;
+                } else {
                     call.spentInProcess(began);
                 }
                 return written;
@@ -154,8 +177,7 @@ final class JdbcBucketStore implements Deadline.Bounded, LeasingBucketStore {
         }
 
         private Write write(Change change) {
-            return new Write(
-                    id(change.bucket()), change.before(), change.after(), Write.expires(clock, change.timeToLive()));
+            return new Write(id(change.bucket()), change.before(), change.after(), clock, change.timeToLive());
         }
 
         @Override

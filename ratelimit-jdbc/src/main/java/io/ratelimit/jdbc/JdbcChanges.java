@@ -68,8 +68,7 @@ final class JdbcChanges extends SignedChangeBoard {
             boolean written = false;
             while (!written) {
                 Reading before = table.read(List.of(id), session, call);
-                long expires = Write.expires(before.epochMicros(), TO_LIVE);
-                Write write = new Write(id, before.values().get(0), value, expires);
+                Write write = new Write(id, before.values().get(0), value, before.epochMicros(), TO_LIVE);
                 written = table.compareAndSet(List.of(write), session, call);
             }
             return true;

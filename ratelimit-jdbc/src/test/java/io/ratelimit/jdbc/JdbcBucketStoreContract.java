@@ -16,6 +16,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** The contract of a bucket store, for a store in a table on a clock of the test. */
 abstract class JdbcBucketStoreContract extends BucketStoreContract {
@@ -53,6 +55,24 @@ abstract class JdbcBucketStoreContract extends BucketStoreContract {
     @Override
     protected void setWallClock(Instant now) {
         micros.set(ChronoUnit.MICROS.between(Instant.EPOCH, now));
+    }
+
+    /** As after a correction of the database's clock, or on another server after a failover. */
+    @ParameterizedTest
+    @CsvSource({"PT30S, PT30S", "PT1H, PT0.000001S"})
+    void whenTheClockIsSetBackTimeStandsStillForAMinuteAndAStepAtMost(Duration step, Duration still) {
+        Charge all = Charge.of(ThrottlePolicy.of("user", BucketSpec.of("5/5s"), "user"), "alice", 5);
+        Charge one = all.withCost(1);
+        assertThat(store.take(List.of(all)).allowed()).isTrue();
+        advance(step.negated());
+        assertThat(store.take(List.of(one)).allowed()).isFalse();
+        advance(still);
+        assertThat(store.take(List.of(one)).allowed()).isFalse();
+        for (int i = 0; i < 3; i++) {
+            advance(Duration.ofSeconds(1));
+            assertThat(store.take(List.of(one)).allowed()).isTrue();
+            assertThat(store.take(List.of(one)).allowed()).isFalse();
+        }
     }
 
     /** As when the row expires, since its bucket is full, or the database loses it. */

@@ -26,7 +26,7 @@ class LostReplyTests {
 
     private static final Duration TIMEOUT = Duration.ofMillis(500);
     private static final Charge ALICE =
-            Charge.of(ThrottlePolicy.of("api", BucketSpec.of("1/1d").withCapacity(10), "user"), "alice", 1);
+            Charge.of(ThrottlePolicy.of("api", BucketSpec.of("1/1d").withCapacity(100), "user"), "alice", 1);
 
     /** A line to PostgreSQL that loses one reply. */
     private static final class Line implements AutoCloseable {
@@ -119,10 +119,14 @@ class LostReplyTests {
                 storage.selfTest(); // opens a connection
                 line.lose(2); // the first one is that of the read
                 assertThatThrownBy(() -> storage.store().take(List.of(ALICE))).isInstanceOf(BackendException.class);
-                assertThat(observer.store().snapshot(ALICE).available()).isEqualTo(10 - taken);
+                assertThat(observer.store().snapshot(ALICE).available()).isEqualTo(100 - taken);
             }
-            assertThat(storage.store().take(List.of(ALICE.withCost(6))).allowed())
-                    .isFalse();
+            for (int i = 0; i < 6; i++) {
+                assertThat(storage.store().take(List.of(ALICE)).allowed()).isTrue();
+            }
+            line.lose(1); // that of a write, if the call reads nothing
+            assertThatThrownBy(() -> storage.store().take(List.of(ALICE))).isInstanceOf(BackendException.class);
+            assertThat(observer.store().snapshot(ALICE).available()).isBetween(88L, 89L);
         }
     }
 }

@@ -1,0 +1,235 @@
+package io.ratelimit.jdbc;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Charge;
+import io.ratelimit.CompareAndSetBucketStore.Reading;
+import io.ratelimit.Decision;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.jdbc.BucketTable.Write;
+import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.KeyHash;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
+import javax.sql.DataSource;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Calls that count from the last write of their process, without a read. */
+class LastWritesTests {
+
+    private static final Duration TIMEOUT = Duration.ofSeconds(10);
+    private static final byte[] ROW = new byte[KeyHash.BYTES];
+    private static final long MILLI = 1_000_000;
+
+    /** The server's clock at the moment 0 of this process, in microseconds. */
+    private static final long EPOCH = 1_795_000_000_000_000L;
+
+    private static final ThrottlePolicy POLICY =
+            ThrottlePolicy.of("api", BucketSpec.of("1000/1d").withCapacity(1_000), "user");
+
+    private final LastWrites lastWrites = new LastWrites();
+
+    private static byte[] value(int number) {
+        return new byte[] {(byte) number};
+    }
+
+    /** Reads a value: the request takes some time to the server. */
+    private void read(long sentAt, long underWay, int value) {
+        Reading reading = new Reading(EPOCH + (sentAt + underWay) / 1_000, Arrays.asList(value(value)));
+        lastWrites.noteRead(List.of(ROW), reading, sentAt);
+    }
+
+    private void write(int before, int after) {
+        lastWrites.noteWrite(new Write(ROW, value(before), value(after), EPOCH, TIMEOUT), true);
+    }
+
+    private void writeInSequence() {
+        for (int i = 0; i < 5; i++) {
+            write(i, i + 1);
+        }
+    }
+
+    @Test
+    void aRowIsGuessedAfterSeveralWritesInSequence() {
+        read(0, 0, 0);
+        for (int i = 0; i < 5; i++) {
+            assertThat(lastWrites.guess(List.of(ROW), MILLI)).isNull();
+            write(i, i + 1);
+        }
+        assertThat(lastWrites.guess(List.of(ROW), MILLI).values()).containsExactly(value(5));
+        assertThat(lastWrites.guess(List.of(ROW, "other row, 16 by".getBytes(UTF_8)), MILLI))
+                .isNull();
+    }
+
+    @Test
+    void aWriteOfAnotherProcessEndsTheSequence() {
+        read(0, 0, 0);
+        writeInSequence();
+        read(0, 0, 5);
+        assertThat(lastWrites.guess(List.of(ROW), MILLI)).isNotNull();
+        read(0, 0, 77);
+        assertThat(lastWrites.guess(List.of(ROW), MILLI)).isNull();
+        writeInSequence();
+        lastWrites.noteWrite(new Write(ROW, value(5), value(6), EPOCH, TIMEOUT), false);
+        assertThat(lastWrites.guess(List.of(ROW), MILLI)).isNull();
+        writeInSequence();
+        write(77, 78);
+        assertThat(lastWrites.guess(List.of(ROW), MILLI)).isNull();
+    }
+
+    /** The guess is late by the shortest way to the server, and by what the clocks may have drifted apart. */
+    @Test
+    void aGuessedTimeIsNeverBeforeTheCall() {
+        writeInSequence();
+        read(0, 3 * MILLI, 5);
+        assertThat(lateMicros(MILLI)).isBetween(3_000L, 3_003L);
+        read(10 * MILLI, MILLI, 5);
+        read(11 * MILLI, 2 * MILLI, 5);
+        assertThat(lateMicros(12 * MILLI)).isBetween(1_000L, 1_003L);
+        assertThat(lateMicros(110 * MILLI)).isBetween(1_000L, 1_053L);
+        read(110 * MILLI, MILLI + 30_000, 5);
+        assertThat(lateMicros(110 * MILLI)).isBetween(1_030L, 1_033L);
+    }
+
+    private long lateMicros(long now) {
+        return lastWrites.guess(List.of(ROW), now).epochMicros() - EPOCH - now / 1_000;
+    }
+
+    @Test
+    void anOldClockIsNoClock() {
+        writeInSequence();
+        assertThat(lastWrites.guess(List.of(ROW), 0)).isNull();
+        read(0, 0, 5);
+        assertThat(lastWrites.guess(List.of(ROW), 1_000 * MILLI)).isNotNull();
+        assertThat(lastWrites.guess(List.of(ROW), 1_001 * MILLI)).isNull();
+        read(1_001 * MILLI, 5 * MILLI, 5);
+        assertThat(lastWrites.guess(List.of(ROW), 1_001 * MILLI)).isNotNull();
+    }
+
+    static Stream<DataSource> databases() {
+        return JdbcTableTests.databases();
+    }
+
+    /** Counts the reads of all connections. */
+    private static DataSource counting(DataSource source, AtomicInteger reads) {
+        return proxy(
+                DataSource.class,
+                source,
+                "getConnection",
+                connection -> proxy(
+                        Connection.class,
+                        connection,
+                        "prepareStatement",
+                        statement -> proxy(PreparedStatement.class, statement, "executeQuery", rows -> {
+                            reads.incrementAndGet();
+                            return rows;
+                        })));
+    }
+
+    private interface Replacement {
+        Object of(Object result);
+    }
+
+    private static <T> T proxy(Class<T> type, Object target, String method, Replacement replacement) {
+        return type.cast(Proxy.newProxyInstance(
+                LastWritesTests.class.getClassLoader(), new Class<?>[] {type}, (proxy, called, arguments) -> {
+                    try {
+                        Object result = called.invoke(target, arguments);
+                        return called.getName().equals(method) ? replacement.of(result) : result;
+                    } catch (InvocationTargetException failed) {
+                        throw failed.getCause();
+                    }
+                }));
+    }
+
+    private static JdbcBucketStore store(DataSource source, BucketTable table) {
+        return new JdbcBucketStore(
+                TestDatabase.connections(source, table, TIMEOUT),
+                table,
+                new TableIds("test", ""),
+                TestDatabase.deadline(TIMEOUT),
+                () -> JdbcBucketStore.SERVER_TIME);
+    }
+
+    @ParameterizedTest
+    @MethodSource("databases")
+    void mostCallsOfAnInstanceAloneReadNothing(DataSource source) {
+        AtomicInteger reads = new AtomicInteger();
+        JdbcBucketStore store = store(counting(source, reads), new BucketTable(TestDatabase.newTable()));
+        for (int i = 0; i < 400; i++) {
+            assertThat(store.take(List.of(Charge.of(POLICY, "alice", 1))).remaining())
+                    .isBetween(999L - i, 1_000L - i);
+        }
+        assertThat(reads).hasValueLessThan(200);
+    }
+
+    /** A denial that is only guessed would last until the rate brought tokens. */
+    @ParameterizedTest
+    @MethodSource("databases")
+    void tokensThatAnotherInstanceGivesBackAreFound(DataSource source) {
+        BucketTable table = new BucketTable(TestDatabase.newTable());
+        JdbcBucketStore one = store(source, table);
+        JdbcBucketStore other = store(source, table);
+        Charge hundred = Charge.of(POLICY, "alice", 100);
+        for (int i = 0; i < 10; i++) {
+            assertThat(one.take(List.of(hundred)).allowed()).isTrue();
+        }
+        other.reset(hundred);
+        assertThat(one.take(List.of(hundred)).allowed()).isTrue();
+        assertThat(one.snapshot(hundred).available()).isEqualTo(900);
+        for (int i = 0; i < 5; i++) {
+            assertThat(one.take(List.of(hundred)).allowed()).isTrue();
+        }
+        assertThat(other.take(List.of(hundred)).allowed()).isTrue();
+        assertThat(one.take(List.of(hundred)).remaining()).isEqualTo(200);
+    }
+
+    /** The conversion of one bucket is written. That proves nothing about the other one. */
+    @ParameterizedTest
+    @MethodSource("databases")
+    void aBucketThatIsNotWrittenIsRead(DataSource source) {
+        BucketTable table = new BucketTable(TestDatabase.newTable());
+        JdbcBucketStore one = store(source, table);
+        Charge six = Charge.of(ThrottlePolicy.of("all", BucketSpec.of("6/1d")), "", 1);
+        Charge changed = Charge.of(ThrottlePolicy.of("all", BucketSpec.of("5/1d")), "", 1);
+        Charge hundred = Charge.of(POLICY, "alice", 100);
+        for (int i = 0; i < 6; i++) {
+            assertThat(one.take(List.of(six, hundred)).allowed()).isTrue();
+        }
+        store(source, table).reset(hundred);
+        Decision denied = one.take(List.of(changed, hundred));
+        assertThat(denied.allowed()).isFalse();
+        assertThat(denied.answers().get(1).remaining()).isGreaterThan(800);
+    }
+
+    @ParameterizedTest
+    @MethodSource("databases")
+    void nothingIsWrittenAtATimeThatTheServerHasNotReached(DataSource source) {
+        BucketTable table = new BucketTable(TestDatabase.newTable());
+        ConnectionPool connections = TestDatabase.connections(source, table, TIMEOUT);
+        Deadline.Call call = Deadline.Call.within(TIMEOUT, JdbcFailures::of);
+        byte[] id = new byte[KeyHash.BYTES];
+        connections.with(call, (session, same) -> {
+            long now = table.read(List.of(id), session, same).epochMicros();
+            assertThat(table.compareAndSet(List.of(new Write(id, null, value(1), now, TIMEOUT)), session, same))
+                    .isTrue();
+            for (long ahead : new long[] {20_000_000, 0}) {
+                Write write = new Write(id, value(1), value(2), now + ahead, TIMEOUT);
+                assertThat(table.compareAndSet(List.of(write), session, same)).isEqualTo(ahead == 0);
+            }
+            return true;
+        });
+        connections.stop();
+    }
+}
