@@ -56,7 +56,8 @@ public final class Decision extends Verdict implements Serializable {
         /** The receipt, or a {@link Marked} one. */
         private final @Nullable Object note;
 
-        private Answer(Charge charge, Outcome outcome, long remaining, long retry, long wait, long next, long reset) {
+        /** Creates an answer that no bucket gave. */
+        Answer(Charge charge, Outcome outcome, long remaining, long retry, long wait, long next, long reset) {
             super(outcome, remaining, retry, wait, next, reset);
             this.charge = charge;
             this.note = null;
@@ -69,7 +70,7 @@ public final class Decision extends Verdict implements Serializable {
             this.note = note;
         }
 
-        private Answer(Answer earlier, Duration elapsed, Charge charge, @Nullable Object note) {
+        private Answer(Answer earlier, long elapsed, Charge charge, @Nullable Object note) {
             super(earlier, elapsed);
             this.charge = charge;
             this.note = note;
@@ -189,7 +190,7 @@ public final class Decision extends Verdict implements Serializable {
 
         /** Returns this answer for another charge to the same bucket. */
         public Answer withCharge(Charge charge) {
-            return new Answer(this, Duration.ZERO, charge, note);
+            return new Answer(this, 0, charge, note);
         }
 
         /** Returns this answer with another time to retry, of at most 292 years. */
@@ -199,22 +200,22 @@ public final class Decision extends Verdict implements Serializable {
 
         /** Returns this answer with the store's private note about the taken tokens. */
         public Answer withReceipt(Object receipt) {
-            return new Answer(this, Duration.ZERO, charge, Marked.of(receipt, fallback(), shared(), isGuaranteed()));
+            return new Answer(this, 0, charge, Marked.of(receipt, fallback(), shared(), isGuaranteed()));
         }
 
         /** Returns this answer as that of the charge's {@linkplain #isGuaranteed guaranteed share}. */
         public Answer asGuaranteed() {
-            return new Answer(this, Duration.ZERO, charge, Marked.of(receipt(), fallback(), shared(), true));
+            return new Answer(this, 0, charge, Marked.of(receipt(), fallback(), shared(), true));
         }
 
         /** Returns this answer as that of an overflow bucket or not. */
         public Answer withShared(boolean shared) {
-            return new Answer(this, Duration.ZERO, charge, Marked.of(receipt(), fallback(), shared, isGuaranteed()));
+            return new Answer(this, 0, charge, Marked.of(receipt(), fallback(), shared, isGuaranteed()));
         }
 
         /** Returns this answer as a fallback's answer to the charge of a backend that failed. */
         public Answer asFallback(Charge charge) {
-            return new Answer(this, Duration.ZERO, charge, Marked.of(receipt(), true, shared(), isGuaranteed()));
+            return new Answer(this, 0, charge, Marked.of(receipt(), true, shared(), isGuaranteed()));
         }
 
         /**
@@ -223,7 +224,7 @@ public final class Decision extends Verdict implements Serializable {
          * @throws ArithmeticException if the duration exceeds 292 years
          */
         public Answer after(Duration elapsed) {
-            return new Answer(this, elapsed, charge, note);
+            return new Answer(this, elapsed.toNanos(), charge, note);
         }
 
         @Override
@@ -245,11 +246,12 @@ public final class Decision extends Verdict implements Serializable {
         this.held = List.of();
     }
 
-    private Decision(List<Answer> answers) {
+    /** Creates the decision that follows from at least one answer, of a call that holds these slots if it is allowed. */
+    Decision(List<Answer> answers, List<HeldSlot> held) {
         super(answers);
         this.answers = List.copyOf(answers);
         this.shadows = List.of();
-        this.held = List.of();
+        this.held = held;
     }
 
     Decision(BucketState state, long cost, long taken, long nanos, long maxWaitNanos) {
@@ -260,14 +262,14 @@ public final class Decision extends Verdict implements Serializable {
     }
 
     private Decision(Decision same, List<Answer> shadows, List<HeldSlot> held) {
-        super(same, Duration.ZERO);
+        super(same, 0);
         this.answers = same.answers;
         this.shadows = shadows;
         this.held = held;
     }
 
     private Decision(Decision earlier, Duration elapsed) {
-        super(earlier, elapsed);
+        super(earlier, elapsed.toNanos());
         this.answers =
                 earlier.answers.stream().map(answer -> answer.after(elapsed)).toList();
         this.shadows = earlier.shadows;
@@ -279,7 +281,7 @@ public final class Decision extends Verdict implements Serializable {
      * the reason that is declared last in {@link Outcome}. The decision of no answers is allowed.
      */
     public static Decision of(List<Answer> answers) {
-        return answers.isEmpty() ? NOTHING_ASKED : new Decision(answers);
+        return answers.isEmpty() ? NOTHING_ASKED : new Decision(answers, List.of());
     }
 
     /** Returns this decision with what the decision of a shadow policy took. */
@@ -289,7 +291,7 @@ public final class Decision extends Verdict implements Serializable {
 
     /** Returns this decision with the slots that the call holds. */
     Decision holding(List<HeldSlot> held) {
-        return new Decision(this, shadows, held);
+        return this.held == held ? this : new Decision(this, shadows, held);
     }
 
     private static <T> List<T> joined(List<T> one, List<T> other) {

@@ -9,29 +9,26 @@ final class HeldSlot extends AtomicBoolean {
     private static final long serialVersionUID = 1;
 
     private final transient PolicyThrottler throttler;
-    private final transient String key;
     private final transient @Nullable KeySlots slots;
     private final transient SharedSlots.@Nullable Slot shared;
     private final transient TimeSource time;
     private final transient long since;
 
-    HeldSlot(PolicyThrottler throttler, String key, KeySlots slots, TimeSource time, long since) {
-        this(throttler, key, slots, null, time, since);
+    HeldSlot(PolicyThrottler throttler, KeySlots slots, TimeSource time, long since) {
+        this(throttler, slots, null, time, since);
     }
 
-    HeldSlot(PolicyThrottler throttler, String key, SharedSlots.Slot shared, TimeSource time, long since) {
-        this(throttler, key, null, shared, time, since);
+    HeldSlot(PolicyThrottler throttler, SharedSlots.Slot shared, TimeSource time, long since) {
+        this(throttler, null, shared, time, since);
     }
 
     private HeldSlot(
             PolicyThrottler throttler,
-            String key,
             @Nullable KeySlots slots,
             SharedSlots.@Nullable Slot shared,
             TimeSource time,
             long since) {
         this.throttler = throttler;
-        this.key = key;
         this.slots = slots;
         this.shared = shared;
         this.time = time;
@@ -43,7 +40,7 @@ final class HeldSlot extends AtomicBoolean {
         if (compareAndSet(false, true)) {
             long heldNanos = time.nanoTime() - since;
             if (slots != null) {
-                throttler.slots().release(key, slots);
+                throttler.slots().release(slots);
             } else if (shared != null) {
                 shared.release();
             }

@@ -93,7 +93,7 @@ final class InFlightCalls {
      * @throws InterruptedWait if the thread is interrupted while the call waits for a slot
      */
     Decision take(List<Charge> charges, Taker tokens) {
-        Call call = new Call(charges.size());
+        Call call = new Call();
         try {
             return call.take(charges, tokens);
         } catch (RuntimeException | Error failed) {
@@ -131,19 +131,14 @@ final class InFlightCalls {
     /** The slots of one call. */
     private final class Call {
 
-        private final List<HeldSlot> held;
+        private List<HeldSlot> held = List.of();
         private List<Request> requests = List.of();
+        private List<Answer> slots = List.of();
         private final long start = time.nanoTime();
         private long waited;
 
-        Call(int charges) {
-            held = new ArrayList<>(charges);
-        }
-
         Decision take(List<Charge> charges, Taker taker) {
-            List<Answer> slots = new ArrayList<>(charges.size());
-            Decision decision =
-                    takeLocal(charges, slots, taker.mayWait()) ? takeShared(charges, slots, taker) : Decision.of(slots);
+            Decision decision = takeLocal(charges, taker.mayWait()) ? takeShared(charges, taker) : Decision.of(slots);
             if (decision.allowed()) {
                 return decision.holding(held);
             }
@@ -152,18 +147,18 @@ final class InFlightCalls {
         }
 
         /** Takes the slots that this process counts, and leaves requests for the others. */
-        private boolean takeLocal(List<Charge> charges, List<Answer> slots, boolean mayWait) {
+        private boolean takeLocal(List<Charge> charges, boolean mayWait) {
             boolean allowed = true;
-            for (Charge charge : charges) {
+            for (int i = 0; i < charges.size(); i++) {
+                Charge charge = charges.get(i);
                 if (charge.spec().inFlight() > 0) {
                     SharedSlots shared = throttlers.of(charge.policy()).sharedSlots();
                     if (shared == null) {
                         Answer answer = allowed ? take(charge, mayWait) : peek(charge);
                         allowed &= answer.allowed();
-                        slots.add(answer);
+                        slots = with(slots, answer);
                     } else {
-                        requests = requests.isEmpty() ? new ArrayList<>(charges.size()) : requests;
-                        requests.add(shared.request(charge));
+                        requests = with(requests, shared.request(charge));
                     }
                 }
             }
@@ -174,11 +169,11 @@ final class InFlightCalls {
          * Takes the tokens, and the slots that processes share. The store takes both together if it can. Otherwise slots follow
          * the tokens, since most denials are denials of tokens, and most of these need no call of the backend.
          */
-        private Decision takeShared(List<Charge> charges, List<Answer> slots, Taker taker) {
+        private Decision takeShared(List<Charge> charges, Taker taker) {
             while (true) {
                 List<Charge> rated = rated(charges);
                 if (rated.isEmpty() && requests.isEmpty()) {
-                    return Decision.of(slots);
+                    return new Decision(slots, held);
                 }
                 Decision tokens = rated.isEmpty() ? Decision.of(List.of()) : taker.take(rated, requests);
                 Request denied = firstDenied(tokens.allowed());
@@ -186,18 +181,15 @@ final class InFlightCalls {
                     continue; // the call got the slot of another one while the store denied it
                 }
                 if (denied == null) {
-                    hold(slots, tokens.allowed());
-                    return rated.size() == charges.size()
-                            ? tokens
-                            : Decision.of(merge(charges, slots, tokens.answers()));
+                    hold(tokens.allowed());
+                    return rated.size() == charges.size() ? tokens : Decision.of(merge(charges, tokens.answers()));
                 }
                 if (tokens.allowed()) {
                     throttlers.giveBack(tokens.taken());
                 }
                 Answer denial = awaitSlot(denied, taker.mayWait());
                 if (denial != null) {
-                    slots.add(denial);
-                    return Decision.of(slots);
+                    return Decision.of(with(slots, denial));
                 }
             }
         }
@@ -216,17 +208,17 @@ final class InFlightCalls {
         }
 
         /** Keeps the slots of an allowed call, and adds the answers. */
-        private void hold(List<Answer> slots, boolean allowed) {
+        private void hold(boolean allowed) {
             for (Request request : requests) {
                 SharedSlots.Slot slot = request.slot();
                 Charge charge = request.charge();
                 if (slot != null) {
                     Answer answer = allowed(charge, charge.spec().inFlight() - slot.free());
-                    slots.add(slot.fallback() ? answer.asFallback(charge) : answer);
+                    slots = with(slots, slot.fallback() ? answer.asFallback(charge) : answer);
                 }
                 if (slot != null && allowed) {
                     PolicyThrottler throttler = throttlers.of(charge.policy());
-                    held.add(new HeldSlot(throttler, charge.key(), slot, time, start + waited));
+                    held = with(held, new HeldSlot(throttler, slot, time, start + waited));
                 }
             }
             requests = allowed ? List.of() : requests;
@@ -234,13 +226,24 @@ final class InFlightCalls {
 
         /** Returns the charges with a rate, which may wait for the rest of their time. */
         private List<Charge> rated(List<Charge> charges) {
-            List<Charge> rated = new ArrayList<>(charges.size());
-            for (Charge charge : charges) {
+            List<Charge> rated = List.of();
+            for (int i = 0; i < charges.size(); i++) {
+                Charge charge = charges.get(i);
                 if (charge.spec().hasRate()) {
-                    rated.add(waited == 0 ? charge : charge.withMaxWait(left(charge)));
+                    rated = with(rated, waited == 0 ? charge : charge.withMaxWait(left(charge)));
                 }
             }
             return rated;
+        }
+
+        /** Returns a list with one element more. Most lists have one, so the first needs no list that can grow. */
+        private static <T> List<T> with(List<T> list, T element) {
+            if (list.isEmpty()) {
+                return List.of(element);
+            }
+            List<T> longer = list.size() == 1 ? new ArrayList<>(list) : list;
+            longer.add(element);
+            return longer;
         }
 
         private Duration left(Charge charge) {
@@ -248,7 +251,7 @@ final class InFlightCalls {
         }
 
         /** Returns the answers of the charges in their order: of the bucket, or of the slots of a charge without a rate. */
-        private static List<Answer> merge(List<Charge> charges, List<Answer> slots, List<Answer> tokens) {
+        private List<Answer> merge(List<Charge> charges, List<Answer> tokens) {
             List<Answer> merged = new ArrayList<>(tokens);
             for (Answer slot : slots) {
                 if (!slot.charge().spec().hasRate()) {
@@ -275,7 +278,7 @@ final class InFlightCalls {
             if (slots == null) {
                 return denied(charge, Outcome.TOO_MANY_IN_FLIGHT);
             }
-            held.add(new HeldSlot(throttler, charge.key(), slots, time, start + waited));
+            held = with(held, new HeldSlot(throttler, slots, time, start + waited));
             return allowed(charge, slots.held());
         }
 
@@ -356,7 +359,7 @@ final class InFlightCalls {
             waiter.giveUp();
             KeySlots slots = waiter.slots();
             if (slots != null) {
-                throttler.slots().release(charge.key(), slots);
+                throttler.slots().release(slots);
             }
         }
 
@@ -369,9 +372,7 @@ final class InFlightCalls {
 
         private static Answer allowed(Charge charge, int running) {
             long free = Math.max(0, charge.spec().inFlight() - running);
-            BucketSnapshot slots = new BucketSnapshot(
-                    charge.spec().inFlight(), charge.spec().rate(), free, Duration.ZERO, Duration.ZERO);
-            return Answer.allowed(charge, slots, Duration.ZERO);
+            return new Answer(charge, Outcome.ALLOWED, free, 0, 0, 0, 0);
         }
 
         private Answer denied(Charge charge, Outcome outcome) {

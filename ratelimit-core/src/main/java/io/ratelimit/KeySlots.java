@@ -13,10 +13,10 @@ import org.jspecify.annotations.Nullable;
 final class KeySlots {
     /*
      * Why one int is enough while no call waits. It counts the held slots, and takes and releases race on one
-     * compare-and-set. The last release does not leave a zero behind, but closes the counter for good and then removes
-     * it from the map: a thread that still finds it looks the key up again, so no slot is ever counted in a counter
-     * that the map has forgotten. While calls wait, one bit of the int sends every thread to the queue's lock. A
-     * released slot then goes to the first waiting call, and the count stays: a newcomer never sees a free slot.
+     * compare-and-set. A counter leaves the map only after it was closed for good, which only a counter of zero can be:
+     * a thread that still finds it looks the key up again, so no slot is ever counted in a counter that the map has
+     * forgotten. While calls wait, one bit of the int sends every thread to the queue's lock. A released slot then goes
+     * to the first waiting call, and the count stays: a newcomer never sees a free slot.
      */
 
     private static final int CLOSED = -1;
@@ -38,15 +38,17 @@ final class KeySlots {
     enum Take {
         TAKEN,
         DENIED,
-        /** The key's last slot was released, so the caller looks the key up again. */
+        /** The counter has left the map, or is about to, so the caller looks the key up again. */
         CLOSED
     }
 
+    private final String key;
     private volatile int state;
     private Deque<Waiter> waiters = NONE; // guarded by this
 
     /** Creates the slots of a key with one held slot. */
-    KeySlots() {
+    KeySlots(String key) {
+        this.key = key;
         STATE.set(this, 1);
     }
 
@@ -70,7 +72,17 @@ final class KeySlots {
         }
     }
 
-    /** Releases a slot, and returns whether it was the last one: the key then has no slots any more. */
+    /** Returns the key. */
+    String key() {
+        return key;
+    }
+
+    /** Closes the slots for good if none is held, and returns whether it did. */
+    boolean close() {
+        return STATE.compareAndSet(this, 0, CLOSED);
+    }
+
+    /** Releases a slot, and returns whether it was the last one. */
     boolean release() {
         while (true) {
             int seen = state;
@@ -78,7 +90,7 @@ final class KeySlots {
                 if (releaseToWaiter()) {
                     return false;
                 }
-            } else if (STATE.compareAndSet(this, seen, seen == 1 ? CLOSED : seen - 1)) {
+            } else if (STATE.compareAndSet(this, seen, seen - 1)) {
                 return seen == 1;
             }
         }

@@ -3,12 +3,14 @@ package io.ratelimit;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The slots of one policy in the memory of this process, by their keys. A key without a held slot has no entry, so there are
- * never more entries than calls in flight. Thread-safe.
+ * The slots of one policy in the memory of this process, by their keys. There is an entry for each key with a held slot, and
+ * for one key more: the one whose last slot was released last, since its next call is often the next call. Thread-safe.
  */
 final class PolicySlots {
 
@@ -16,7 +18,10 @@ final class PolicySlots {
     private static final int REMEMBERED = 32;
 
     private final Map<String, KeySlots> keys = new ConcurrentHashMap<>();
-    private volatile long meanHeldNanos;
+    /** The slots that were left without a held one last; perhaps used again since, or closed. */
+    private final AtomicReference<@Nullable KeySlots> unused = new AtomicReference<>();
+
+    private final AtomicLong meanHeldNanos = new AtomicLong();
 
     /** Returns how many slots are held. */
     int held() {
@@ -33,7 +38,7 @@ final class PolicySlots {
         return slots == null ? 0 : slots.held();
     }
 
-    /** Returns the number of keys with held slots. */
+    /** Returns the number of keys with held slots, and perhaps one more. */
     int size() {
         return keys.size();
     }
@@ -44,7 +49,7 @@ final class PolicySlots {
         while (true) {
             KeySlots slots = keys.get(key);
             if (slots == null) {
-                KeySlots fresh = new KeySlots();
+                KeySlots fresh = new KeySlots(key);
                 if (keys.putIfAbsent(key, fresh) == null) {
                     return fresh;
                 }
@@ -53,7 +58,7 @@ final class PolicySlots {
                 if (taken != KeySlots.Take.CLOSED) {
                     return taken == KeySlots.Take.TAKEN ? slots : null;
                 }
-                removeClosed(key, slots);
+                removeClosed(slots);
             }
         }
     }
@@ -66,9 +71,9 @@ final class PolicySlots {
             if (waiter != null) {
                 return waiter;
             }
-            KeySlots fresh = new KeySlots();
+            KeySlots fresh = new KeySlots(key);
             if (slots != null) {
-                removeClosed(key, slots);
+                removeClosed(slots);
             } else if (keys.putIfAbsent(key, fresh) == null) {
                 return fresh.served();
             }
@@ -76,21 +81,24 @@ final class PolicySlots {
     }
 
     /** Removes slots that another thread has closed: it removes them too, but may be suspended before. */
-    private void removeClosed(String key, KeySlots closed) {
-        keys.remove(key, closed);
+    private void removeClosed(KeySlots closed) {
+        keys.remove(closed.key(), closed);
     }
 
-    /** Releases a slot of a key. */
-    void release(String key, KeySlots slots) {
-        if (slots.release()) {
-            keys.remove(key, slots);
+    /** Releases a slot. */
+    void release(KeySlots slots) {
+        if (slots.release() && unused.get() != slots) {
+            KeySlots before = unused.getAndSet(slots);
+            if (before != null && before.close()) {
+                removeClosed(before);
+            }
         }
     }
 
     /** Records how long a slot was held: follows the mean of the last slots. Concurrent calls may lose a value, which doesn't matter. */
     void record(long heldNanos) {
-        long before = meanHeldNanos;
-        meanHeldNanos = before == 0 ? heldNanos : before + (heldNanos - before) / REMEMBERED;
+        long before = meanHeldNanos.getOpaque();
+        meanHeldNanos.setOpaque(before == 0 ? heldNanos : before + (heldNanos - before) / REMEMBERED);
     }
 
     /** Gives free slots to waiting calls after their limit was changed. */
@@ -100,6 +108,6 @@ final class PolicySlots {
 
     /** Returns the mean time between two releases of a key whose slots are all held; at least a second. */
     long retryNanos(int limit) {
-        return Math.max(SHORTEST_RETRY, meanHeldNanos / limit);
+        return Math.max(SHORTEST_RETRY, meanHeldNanos.getOpaque() / limit);
     }
 }

@@ -69,8 +69,8 @@ abstract sealed class Verdict permits Decision, Answer {
         this.resetNanos = reset;
     }
 
-    /** Creates a verdict that is given later than another one. Each time to come is shorter, but stays above zero. */
-    Verdict(Verdict earlier, Duration elapsed) {
+    /** Creates a verdict that is given some nanoseconds later than another one. Each time to come is shorter, but stays above zero. */
+    Verdict(Verdict earlier, long elapsed) {
         this(
                 earlier.outcome,
                 earlier.remaining,
@@ -81,8 +81,8 @@ abstract sealed class Verdict permits Decision, Answer {
     }
 
     /** Returns a time to come as it is later. Zero means never, or already, and so stays zero. */
-    private static long nearer(long nanos, Duration elapsed) {
-        return nanos == 0 ? 0 : Math.max(1, nanos - elapsed.toNanos());
+    private static long nearer(long nanos, long elapsed) {
+        return nanos == 0 ? 0 : Math.max(1, nanos - elapsed);
     }
 
     /** Returns the kind of decision or answer. */

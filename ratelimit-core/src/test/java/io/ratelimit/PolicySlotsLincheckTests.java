@@ -3,6 +3,7 @@ package io.ratelimit;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 import org.jetbrains.lincheck.datastructures.IntGen;
@@ -10,6 +11,7 @@ import org.jetbrains.lincheck.datastructures.ModelCheckingOptions;
 import org.jetbrains.lincheck.datastructures.Operation;
 import org.jetbrains.lincheck.datastructures.Param;
 import org.jetbrains.lincheck.datastructures.ThreadIdGen;
+import org.jetbrains.lincheck.datastructures.Validate;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -40,9 +42,24 @@ public class PolicySlotsLincheckTests {
     public boolean release(@Param(gen = ThreadIdGen.class) int thread, @Param(name = "key") int key) {
         KeySlots taken = held(thread, key).poll();
         if (taken != null) {
-            slots.release(Integer.toString(key), taken);
+            slots.release(taken);
         }
         return taken != null;
+    }
+
+    /** A call of a key of which no other operation counts the slots. */
+    @Operation
+    public void call(@Param(name = "key") int key) {
+        slots.release(Objects.requireNonNull(slots.take("free" + key, Integer.MAX_VALUE >> 1)));
+    }
+
+    /** Of the keys without a held slot one stays. */
+    @Validate
+    public void keepsOneUnusedKey() {
+        long used = Stream.of("0", "1").filter(key -> slots.held(key) > 0).count();
+        if (slots.size() > used + 1) {
+            throw new IllegalStateException(slots.size() + " keys, and " + used + " in use");
+        }
     }
 
     /** The counters whose answers are expected. */
@@ -57,6 +74,8 @@ public class PolicySlotsLincheckTests {
             }
             return count < limit;
         }
+
+        public void call(int key) {}
 
         public boolean release(int thread, int key) {
             boolean any = held[thread][key] > 0;

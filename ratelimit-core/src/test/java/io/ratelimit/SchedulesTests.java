@@ -74,17 +74,17 @@ class SchedulesTests {
                         waiters[1] = slots.enqueue("alice", () -> 1);
                         waiters[1].giveUp();
                     },
-                    () -> slots.release("alice", held));
+                    () -> slots.release(held));
 
             KeySlots second = waiters[1].slots();
             if (second != null) {
                 assertThat(waiters[0].slots()).isNull();
-                slots.release("alice", second);
+                slots.release(second);
             }
             KeySlots first = waiters[0].slots();
             assertThat(first).isNotNull();
-            slots.release("alice", first);
-            assertThat(slots.size()).isZero();
+            slots.release(first);
+            assertThat(slots.held()).isZero();
         });
     }
 

@@ -8,6 +8,7 @@ import io.github.resilience4j.bulkhead.BulkheadRegistry;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
+import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import java.time.Duration;
@@ -65,10 +66,11 @@ public enum KeyedSlots {
     }
 
     private static Predicate<String> ratelimit() {
-        ThrottlePolicy policy = ThrottlePolicy.of("per-client", BucketSpec.inFlight(LIMIT), "client");
-        Throttlers throttlers = Throttlers.local(List.of(policy));
+        ThrottlePolicy configured = ThrottlePolicy.of("per-client", BucketSpec.inFlight(LIMIT), "client");
+        Throttlers throttlers = Throttlers.local(List.of(configured));
+        PolicyThrottler throttler = throttlers.get("per-client");
         return key -> {
-            Decision decision = throttlers.decide(List.of(Charge.of(policy, key, 1)));
+            Decision decision = throttlers.decide(List.of(Charge.of(throttler.policy(), key, 1)));
             decision.release();
             return decision.allowed();
         };
