@@ -26,10 +26,10 @@ class Bucket {
     this.under(limit)
     this.level = Math.min(tokens, this.capacity) * this.token
   }
-  answer(bucket, cost, outcome, wait) {
-    const remaining = Math.floor(Math.max(this.level, 0) / this.token)
-    const retry = ['denied', 'too-long'].includes(outcome) ? this.until(cost) : 0
-    const next = remaining < this.capacity ? this.until(remaining + 1) : 0
+  answer(bucket, cost, outcome, wait, leave = 0) {
+    const remaining = Math.max(Math.floor(this.level / this.token) - leave, 0)
+    const retry = ['denied', 'too-long'].includes(outcome) ? this.until(cost + leave) : 0
+    const next = remaining + leave < this.capacity ? this.until(remaining + 1 + leave) : 0
     const shown = Math.max(retry, next - wait)
     const toFull = this.batches ? Math.ceil(this.full / this.period) * this.millis : this.full
     const policy = `"b${bucket}";q=${this.capacity};w=${Math.ceil(toFull / 1000)}`
@@ -37,9 +37,9 @@ class Bucket {
     return { bucket, cost, outcome, remaining, retry, next, reset: this.until(this.capacity), policy, header }
   }
   // Time pays first for what was missing before the take, then for the tokens; what it hasn't paid comes back. While calls wait,
-  // only what they don't depend on comes back.
+  // only what they don't depend on comes back. Returns what comes back.
   settle(take, cost) {
-    if (cost >= take.cost) { this.level -= (cost - take.cost) * this.token; return }
+    if (cost >= take.cost) { this.level -= (cost - take.cost) * this.token; return 0 }
     const now = this.gain(0, this.at), last = Math.max(this.promised, now - this.level)
     const room = last > now ? 0 : Math.max(take.before - this.returned, 0)
     const unpaid = take.cost * this.token + room - (Math.max(last, now) - take.due)
@@ -47,6 +47,7 @@ class Bucket {
     if (last > now && back > 0 && back < take.cost * this.token) this.promised = last
     this.level += back
     this.returned += back
+    return back
   }
 }
 
@@ -61,17 +62,36 @@ function take(buckets, { answers, maxWait }) {
   }) }
 }
 
+// Takes from the pool alone, from pool and lane, or from none. Returns the answer, and the lane if it served the call.
+function takeShare([pool, ...lanes], { for: most, reserve, lanes: names, leave: parts }, { share, answers: [{ cost }] }) {
+  const place = names.indexOf(share) + 1, lane = lanes[place - 1]
+  const leave = Math.max(reserve, Math.ceil(pool.capacity * (parts[share] ?? 0) / 100))
+  const inUse = lanes.filter(({ level, full }) => level < full).length
+  const mayServe = place > 0 && cost <= lane.capacity && (lane.level < lane.full || inUse < most)
+  const everBorrows = cost + leave <= pool.capacity, borrows = everBorrows && pool.until(cost + leave) === 0
+  const allowed = borrows || mayServe && lane.until(cost) === 0
+  const byLane = !borrows && mayServe && (!everBorrows || lane.until(cost) < pool.until(cost + leave))
+  if (allowed) pool.level -= cost * pool.token
+  if (allowed && byLane) lane.level -= cost * lane.token
+  const outcome = allowed ? 'allowed' : everBorrows || mayServe ? 'denied' : 'never-fits'
+  const answer = byLane ? lane.answer(0, cost, outcome, 0) : pool.answer(0, cost, outcome, 0, leave)
+  return { wait: 0, answers: [{ ...answer, bucket: byLane ? place : 0 }], lane: byLane ? lane : null }
+}
+
 const { sequences } = JSON.parse(readFileSync(process.argv[2] ?? new URL('ratelimit-vectors.json', import.meta.url)))
-for (const { name, limits, steps } of sequences) {
+for (const { name, limits, shares, steps } of sequences) {
   const buckets = limits.map(limit => new Bucket(limit)), takes = []
   steps.forEach((step, i) => {
     buckets.forEach(bucket => bucket.pass(step.at))
     if (step.do === 'change') buckets[step.bucket].change(step.limit)
-    else if (step.do === 'settle') buckets[0].settle(takes[step.step], step.cost)
-    else {
-      deepStrictEqual(take(buckets, step), { wait: step.wait, answers: step.answers }, `${name}, step ${i}`)
+    else if (step.do === 'settle') {
+      const { lane } = takes[step.step], back = buckets[0].settle(takes[step.step], step.cost)
+      if (lane) lane.level = Math.min(lane.level + back * lane.token / buckets[0].token, lane.full)
+    } else {
+      const { lane, ...done } = shares ? takeShare(buckets, shares, step) : take(buckets, step)
+      deepStrictEqual(done, { wait: step.wait, answers: step.answers }, `${name}, step ${i}`)
       const first = buckets[0], { full, level, returned, token } = first, { cost } = step.answers[0]
-      takes[i] = { due: first.gain(0, step.at) + Math.max(-level, 0), cost, before: Math.min(full - level, full) - cost * token + returned }
+      takes[i] = { due: first.gain(0, step.at) + Math.max(-level, 0), cost, before: Math.min(full - level, full) - cost * token + returned, lane }
     }
   })
 }

@@ -53,10 +53,10 @@ class Bucket:
         self.under(limit)
         self.level = min(tokens, self.capacity) * self.token
 
-    def answer(self, name, cost, outcome, wait):
-        left = max(self.level, 0) // self.token
-        retry = self.until(cost) if outcome in ('denied', 'too-long') else 0
-        next_token = self.until(left + 1) if left < self.capacity else 0
+    def answer(self, name, cost, outcome, wait, leave=0):
+        left = max(self.level // self.token - leave, 0)
+        retry = self.until(cost + leave) if outcome in ('denied', 'too-long') else 0
+        next_token = self.until(left + 1 + leave) if left + leave < self.capacity else 0
         shown = max(retry, next_token - wait)
         to_full = -(-self.full // self.period) * self.millis if self.batches else self.full
         policy = '"b%d";q=%d;w=%d' % (name, self.capacity, -(-to_full // 1000))
@@ -66,11 +66,11 @@ class Bucket:
 
     def settle(self, take, cost):
         """Time pays first for what was missing before the take, then for the tokens; what it hasn't paid comes back.
-        While calls wait, only what they don't depend on comes back."""
+        While calls wait, only what they don't depend on comes back. Returns what comes back."""
         due, tokens, before = take
         if cost >= tokens:
             self.level -= (cost - tokens) * self.token
-            return
+            return 0
         now = self.gain(0, self.at)
         last = max(self.promised, now - self.level)
         room = 0 if last > now else max(before - self.returned, 0)
@@ -79,6 +79,7 @@ class Bucket:
         if last > now and 0 < back < tokens * self.token:
             self.promised = last
         self.level, self.returned = self.level + back, self.returned + back
+        return back
 
 
 def take(buckets, step):
@@ -97,6 +98,24 @@ def take(buckets, step):
     return wait, answers
 
 
+def take_share(pool, lanes, shares, step):
+    """Takes from the pool alone, from pool and lane, or from none. Returns the answer, and the lane if it served the call."""
+    name, cost = step['share'], step['answers'][0]['cost']
+    place = shares['lanes'].index(name) + 1 if name in shares['lanes'] else 0
+    lane, leave = lanes[place - 1], max(shares['reserve'], -(-pool.capacity * shares['leave'].get(name, 0) // 100))
+    has_place = lane.level < lane.full or sum(other.level < other.full for other in lanes) < shares['for']
+    may_serve = place > 0 and has_place and cost <= lane.capacity
+    ever_borrows = cost + leave <= pool.capacity
+    borrows = ever_borrows and pool.until(cost + leave) == 0
+    allowed = borrows or may_serve and lane.until(cost) == 0
+    by_lane = not borrows and may_serve and (not ever_borrows or lane.until(cost) < pool.until(cost + leave))
+    pool.level -= cost * pool.token if allowed else 0
+    lane.level -= cost * lane.token if allowed and by_lane else 0
+    outcome = 'allowed' if allowed else 'denied' if ever_borrows or may_serve else 'never-fits'
+    answer = lane.answer(0, cost, outcome, 0) if by_lane else pool.answer(0, cost, outcome, 0, leave)
+    return dict(answer, bucket=place if by_lane else 0), lane if by_lane else None
+
+
 def check_zones(sequence):
     """A calendar of another language may compute the beginnings of the periods, or take them from the file."""
     for limit in sequence['limits'] if 'start' in sequence and available_timezones() else []:
@@ -113,12 +132,21 @@ def run(sequence):
         if step['do'] == 'change':
             buckets[step['bucket']].change(step['limit'])
         elif step['do'] == 'settle':
-            buckets[0].settle(takes[step['step']], step['cost'])
+            taken, lane = takes[step['step']]
+            back = buckets[0].settle(taken, step['cost'])
+            if lane:
+                lane.level = min(lane.level + back * lane.token // buckets[0].token, lane.full)
         else:
-            assert take(buckets, step) == (step['wait'], step['answers']), (sequence['name'], number)
+            lane = None
+            if 'shares' in sequence:
+                answer, lane = take_share(buckets[0], buckets[1:], sequence['shares'], step)
+                done = 0, [answer]
+            else:
+                done = take(buckets, step)
+            assert done == (step['wait'], step['answers']), (sequence['name'], number)
             first, cost = buckets[0], step['answers'][0]['cost']
             beside = min(first.full - first.level, first.full) - cost * first.token
-            takes[number] = (first.gain(0, step['at']) + max(-first.level, 0), cost, beside + first.returned)
+            takes[number] = (first.gain(0, step['at']) + max(-first.level, 0), cost, beside + first.returned), lane
 
 
 file = sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).with_name('ratelimit-vectors.json')

@@ -18,11 +18,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** The part of {@link SharesContract} for random histories, held against the model in {@code proofs/shares.py}. */
-public abstract class SharesModelContract {
-
-    protected abstract BucketStore store();
-
-    protected abstract void advance(Duration time);
+public abstract class SharesModelContract extends VectorRuns {
 
     /** Returns how many random histories a test runs. */
     protected abstract int histories();
@@ -32,6 +28,11 @@ public abstract class SharesModelContract {
         NONE,
         RESERVE_ONE_TOKEN_TOO_SMALL,
         THE_POOL_PAYS_AHEAD_TOO
+    }
+
+    @Test
+    void aStoreGivesTheAnswersOfTheVectors() {
+        runShares();
     }
 
     @Test

@@ -61,7 +61,7 @@ final class Vectors {
         return text.replace("\"", "\\\"");
     }
 
-    /** One step. The place is that of the bucket that changes, or of the step that took. */
+    /** One step. The place is that of the bucket that changes, or of the step that took. A call may have a share. */
     record Step(
             long at,
             String action,
@@ -70,7 +70,8 @@ final class Vectors {
             List<Expected> answers,
             int place,
             long cost,
-            VectorLimit limit) {
+            VectorLimit limit,
+            @Nullable String share) {
 
         /** Returns the last moment at which any bucket of the step is full, as far as the answers show it. */
         private long end() {
@@ -82,8 +83,9 @@ final class Vectors {
             return start
                     + switch (action) {
                         case "take" ->
-                            ",\"maxWait\":%d,\"wait\":%d,\"answers\":[%s]}"
+                            ",%s\"maxWait\":%d,\"wait\":%d,\"answers\":[%s]}"
                                     .formatted(
+                                            share == null ? "" : "\"share\":\"" + share + "\",",
                                             maxWait,
                                             waitTime,
                                             join(answers.stream()
@@ -95,7 +97,8 @@ final class Vectors {
         }
     }
 
-    record Sequence(String name, List<VectorLimit> limits, List<Step> steps) {
+    /** @param shares what makes lanes of the limits behind the first one, or null */
+    record Sequence(String name, List<VectorLimit> limits, ShareVectors.@Nullable Lanes shares, List<Step> steps) {
 
         @Nullable
         Instant start() {
@@ -105,10 +108,11 @@ final class Vectors {
 
         private String json() {
             long until = steps.stream().mapToLong(Step::end).max().orElse(0);
-            return "{\"name\":\"%s\",%s\"limits\":[%s],\"steps\":[\n  %s]}"
+            return "{\"name\":\"%s\",%s%s\"limits\":[%s],\"steps\":[\n  %s]}"
                     .formatted(
                             name,
                             start() == null ? "" : "\"start\":\"" + start() + "\",",
+                            shares == null ? "" : "\"shares\":" + shares.json() + ",",
                             join(limits.stream().map(limit -> limit.json(until)).toList()),
                             steps.stream().map(step -> step.json(until)).collect(Collectors.joining(",\n  ")));
         }
@@ -129,7 +133,9 @@ final class Vectors {
 
     /** Returns all sequences. The number of a sequence is its seed. */
     static List<Sequence> all() {
-        return Stream.concat(withoutCalendar().stream(), byCalendar().stream()).toList();
+        return Stream.of(withoutCalendar(), byCalendar(), ShareVectors.all())
+                .flatMap(List::stream)
+                .toList();
     }
 
     static List<Sequence> withoutCalendar() {
@@ -163,7 +169,7 @@ final class Vectors {
                 limits.add(limit(random, batches));
             }
         }
-        return new Sequence(kind + " " + seed, limits, new Run(kind, limits, random).steps());
+        return new Sequence(kind + " " + seed, limits, null, new Run(kind, limits, random).steps());
     }
 
     private static int count(String kind) {
@@ -174,11 +180,30 @@ final class Vectors {
         return new VectorLimit(1 + random.nextInt(5), 1 + random.nextInt(400), 1 + random.nextInt(10), batches, null);
     }
 
+    /** @param policy the number of the policy */
+    static Expected withHeaders(Expected answer, Level level, int policy, long wait) {
+        long shown = Math.max(answer.retry, answer.next - wait);
+        return new Expected(
+                answer.bucket,
+                answer.cost,
+                answer.outcome,
+                answer.remaining,
+                answer.retry,
+                answer.next,
+                answer.reset,
+                "\"b%d\";q=%d;w=%d".formatted(policy, level.limit.capacity(), seconds(level.limit.toFull())),
+                "\"b%d\";r=%d%s".formatted(policy, answer.remaining, shown > 0 ? ";t=" + seconds(shown) : ""));
+    }
+
+    private static long seconds(long millis) {
+        return (millis + 999) / 1_000;
+    }
+
     /** The tokens of a bucket, in parts of which one comes back in a millisecond. */
-    private static final class Level {
-        private VectorLimit limit;
-        private long parts;
-        private long at;
+    static final class Level {
+        VectorLimit limit;
+        long parts;
+        long at;
         /** The parts given back so far. */
         private long returned;
         /** The parts since time 0 until the last call that waits may go ahead, where a return has hidden it. */
@@ -198,7 +223,7 @@ final class Vectors {
             return limit.capacity() * limit.parts();
         }
 
-        private long gain(long from, long to) {
+        long gain(long from, long to) {
             return limit.batches() ? (limit.number(to) - limit.number(from)) * limit.period() : to - from;
         }
 
@@ -221,11 +246,43 @@ final class Vectors {
             return limit.batches() ? limit.begin(limit.number(at) + (missing + period - 1) / period) - at : missing;
         }
 
-        Expected answer(int bucket, long cost, String outcome) {
-            long remaining = available();
-            long retry = outcome.equals("allowed") || outcome.equals("never-fits") ? 0 : until(cost);
-            long next = remaining == limit.capacity() ? 0 : until(remaining + 1);
+        /** @param leave the tokens that a call has to leave */
+        Expected answer(int bucket, long cost, String outcome, long leave) {
+            long remaining = Math.max(available() - leave, 0);
+            long retry = outcome.equals("allowed") || outcome.equals("never-fits") ? 0 : until(cost + leave);
+            long next = remaining == limit.capacity() - leave ? 0 : until(remaining + 1 + leave);
             return new Expected(bucket, cost, outcome, remaining, retry, next, until(limit.capacity()), "", "");
+        }
+
+        /** Returns a take that has just been made. */
+        Taken taken(int step, long cost) {
+            long due = gain(0, at) + Math.max(-parts, 0);
+            long beside = Math.min(full() - parts, full()) - cost * limit.parts();
+            return new Taken(step, due, cost, beside + returned);
+        }
+
+        /**
+         * Time pays first for what was missing before the take, then for the tokens; what it hasn't paid comes back. While
+         * calls wait, only what they don't depend on comes back, and they keep their moments. Returns the parts that come back.
+         */
+        long settle(Taken take, long cost) {
+            long unit = limit.parts();
+            if (cost >= take.cost) {
+                parts -= (cost - take.cost) * unit;
+                return 0;
+            }
+            long price = (take.cost - cost) * unit;
+            long last = lastPromise();
+            boolean waits = last > gain(0, at);
+            long room = waits ? 0 : Math.max(take.before - returned, 0);
+            long unpaid = take.cost * unit + room - ((waits ? last : gain(0, at)) - take.due);
+            long back = Math.min(Math.max(Math.min(unpaid, price), 0), full() - parts);
+            if (waits && back > 0 && back < take.cost * unit) {
+                promised = last;
+            }
+            parts += back;
+            returned += back;
+            return back;
         }
     }
 
@@ -235,7 +292,7 @@ final class Vectors {
      * @param due the parts since time 0 until the call may go ahead
      * @param before what was missing then beside the cost, and the parts given back until the take
      */
-    private record Taken(int step, long due, long cost, long before) {}
+    record Taken(int step, long due, long cost, long before) {}
 
     private static final class Run {
         private final String kind;
@@ -283,7 +340,7 @@ final class Vectors {
                 boolean fits = price <= level.limit.capacity();
                 boolean allowed = fits && level.until(price) <= maxWait;
                 String outcome = allowed ? "allowed" : !fits ? "never-fits" : maxWait > 0 ? "too-long" : "denied";
-                before.add(level.answer(i, price, outcome));
+                before.add(level.answer(i, price, outcome, 0));
                 all &= allowed;
             }
             long wait = all ? levels.get(0).until(cost) : 0;
@@ -293,63 +350,21 @@ final class Vectors {
                 Expected answer = before.get(i);
                 if (all) {
                     level.parts -= answer.cost * level.limit.parts();
-                    answer = level.answer(i, answer.cost, "allowed");
+                    answer = level.answer(i, answer.cost, "allowed", 0);
                     if (kind.startsWith("returns") || kind.startsWith("settlements")) {
-                        taken.add(taken(level, cost));
+                        taken.add(level.taken(steps.size(), cost));
                     }
                 }
-                long shown = Math.max(answer.retry, answer.next - wait);
-                String policy = "\"b%d\";q=%d;w=%d".formatted(i, level.limit.capacity(), seconds(level.limit.toFull()));
-                String header =
-                        "\"b%d\";r=%d%s".formatted(i, answer.remaining, shown > 0 ? ";t=" + seconds(shown) : "");
-                after.add(new Expected(
-                        i,
-                        answer.cost,
-                        answer.outcome,
-                        answer.remaining,
-                        answer.retry,
-                        answer.next,
-                        answer.reset,
-                        policy,
-                        header));
+                after.add(withHeaders(answer, level, i, wait));
             }
-            steps.add(new Step(now, "take", maxWait, wait, after, 0, 0, null));
+            steps.add(new Step(now, "take", maxWait, wait, after, 0, 0, null, null));
         }
 
-        private Taken taken(Level level, long cost) {
-            long due = level.gain(0, now) + Math.max(-level.parts, 0);
-            long beside = Math.min(level.full() - level.parts, level.full()) - cost * level.limit.parts();
-            return new Taken(steps.size(), due, cost, beside + level.returned);
-        }
-
-        private static long seconds(long millis) {
-            return (millis + 999) / 1_000;
-        }
-
-        /**
-         * Time pays first for what was missing before the take, then for the tokens; what it hasn't paid comes back. While
-         * calls wait, only what they don't depend on comes back, and they keep their moments.
-         */
         private void settle(Level level, Taken take) {
             long most = kind.startsWith("settlements") ? 2 * take.cost + 1 : kind.equals("returns") ? 1 : take.cost;
             long cost = random.nextLong(most);
-            steps.add(new Step(now, "settle", 0, 0, List.of(), take.step, cost, null));
-            long unit = level.limit.parts();
-            if (cost >= take.cost) {
-                level.parts -= (cost - take.cost) * unit;
-                return;
-            }
-            long price = (take.cost - cost) * unit;
-            long last = level.lastPromise();
-            boolean waits = last > level.gain(0, now);
-            long room = waits ? 0 : Math.max(take.before - level.returned, 0);
-            long unpaid = take.cost * unit + room - ((waits ? last : level.gain(0, now)) - take.due);
-            long back = Math.min(Math.max(Math.min(unpaid, price), 0), level.full() - level.parts);
-            if (waits && back > 0 && back < take.cost * unit) {
-                level.promised = last;
-            }
-            level.parts += back;
-            level.returned += back;
+            steps.add(new Step(now, "settle", 0, 0, List.of(), take.step, cost, null, null));
+            level.settle(take, cost);
         }
 
         /**
@@ -367,7 +382,7 @@ final class Vectors {
                     ? limit(random, false)
                     : level.limit.withCapacity(1 + random.nextInt(10));
             level.parts = Math.min(tokens, level.limit.capacity()) * level.limit.parts();
-            steps.add(new Step(now, "change", 0, 0, List.of(), 0, 0, level.limit));
+            steps.add(new Step(now, "change", 0, 0, List.of(), 0, 0, level.limit, null));
             take(1);
         }
     }

@@ -8,6 +8,7 @@ import io.ratelimit.Decision.Answer;
 import io.ratelimit.ManualTimeSource;
 import java.time.Duration;
 import java.time.Instant;
+import org.junit.jupiter.api.Test;
 import org.springframework.mock.web.MockHttpServletResponse;
 
 /** The fields that {@link RateLimitHeaders} writes are those of {@code vectors/ratelimit-vectors.json}. */
@@ -29,6 +30,11 @@ class RateLimitHeadersVectorsTests extends BucketStoreVectorsContract {
     @Override
     protected void setWallClock(Instant now) {
         time.setWallClock(now);
+    }
+
+    @Test
+    void theFieldsOfSharesAreThoseOfTheVectors() {
+        runShares();
     }
 
     @Override
