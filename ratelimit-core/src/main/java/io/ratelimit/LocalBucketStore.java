@@ -167,9 +167,11 @@ final class LocalBucketStore implements BucketStore {
         if (more < 0) {
             giveBack(taken, cost);
         } else if (more > 0 && taken.charge().spec().hasRate()) {
+            Lanes lanes = buckets(taken.policy()).lanes();
+            lanes.pay(taken.charge(), clock.now());
             owe(taken, more);
             if (taken.receipt() instanceof LaneReceipt ofLane) {
-                buckets(taken.policy()).lanes().owe(ofLane, more);
+                lanes.owe(ofLane, more);
             }
         }
         return true;

@@ -168,6 +168,17 @@ public abstract class SharesWaitContract extends SharesModelContract {
     }
 
     @Test
+    void aCallThatWaitedIsPaidBeforeALaterSettlement() {
+        drain();
+        Answer settled = take("carol", 1);
+        assertThat(reserve("bob", 1).waitNanos())
+                .isEqualTo(Duration.ofSeconds(1).toNanos());
+        advance(Duration.ofSeconds(10));
+        store().settle(settled, 5);
+        assertThat(tokens()).isEqualTo(16);
+    }
+
+    @Test
     void noCallWaitsWhileAllAreInDebt() {
         drain();
         Answer taken = take("carol", 1);
