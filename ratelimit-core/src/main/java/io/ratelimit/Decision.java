@@ -56,7 +56,6 @@ public final class Decision extends Verdict implements Serializable {
         /** The receipt, or a {@link Marked} one. */
         private final @Nullable Object note;
 
-        /** Creates an answer that no bucket gave. */
         Answer(Charge charge, Outcome outcome, long remaining, long retry, long wait, long next, long reset) {
             super(outcome, remaining, retry, wait, next, reset);
             this.charge = charge;
