@@ -25,6 +25,9 @@ final class Lanes {
      * moment at which it takes from the pool. No other call sees the moment between, since a call without a lane looks only
      * at the reserve. A return puts tokens into the pool first, for the same reason.
      *
+     * The lane pays at a moment that is read after the pool has paid. By an older one it would have tokens that came before
+     * another call borrowed, and the pool wouldn't.
+     *
      * A denial needs no lock. Without returns a lane only gets emptier, apart from time. So if it was short before a look
      * at the pool, and no tokens were returned to it until after that look, it was short at that moment too.
      *
@@ -178,6 +181,7 @@ final class Lanes {
                 taken = pool.take(cost, nanos, 0);
                 if (taken >= 0) {
                     Receipt receipt = receipt(pool, charge, taken, nanos, returned);
+                    step = pool.scale().stepAt(time.nanoTime());
                     if (lane.missing(step) == 0) { // perhaps a new one
                         lanes.putIfAbsent(buckets.storedKey(share.key()), lane);
                     }

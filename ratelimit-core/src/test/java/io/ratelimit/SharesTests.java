@@ -144,6 +144,26 @@ class SharesTests extends SharesContract {
         assertThat(api.guaranteedTo("bob").snapshot().capacity()).isEqualTo(3);
     }
 
+    /** A lane that paid at an older moment than a borrower would have tokens that the pool lacks. */
+    @Test
+    void aShareOfACallThatOthersOvertookHasNoMoreThanThePool() {
+        HeldUpTimeSource clock = new HeldUpTimeSource(Duration.ZERO);
+        BucketStore overtaken = BucketStore.local(clock);
+        ThrottlePolicy policy = policy("4/s", 20).withShares(tenants("1/s", 3, 4));
+        Charge common = Charge.of(policy, "", 8);
+        assertThat(overtaken.take(List.of(common)).allowed()).isTrue();
+        clock.holdUpNextReader(
+                Duration.ofSeconds(2),
+                () -> assertThat(overtaken.take(List.of(common)).allowed()).isTrue());
+        Charge share = Charge.of(policy, "", 3);
+        for (String tenant : List.of("bob", "carol", "dave", "erin")) {
+            assertThat(overtaken.take(List.of(share.guaranteedTo(tenant))).allowed())
+                    .as(tenant)
+                    .isTrue();
+        }
+        assertThat(overtaken.snapshot(share.guaranteedTo("bob")).available()).isZero();
+    }
+
     @Test
     void manyThreadsNeverBreakAGuaranteeNorTheLimit() throws InterruptedException {
         BucketSpec spec = BucketSpec.of("1/h").withCapacity(40_000);
