@@ -506,10 +506,14 @@ local function write(key, bucket)
     if bucket.leased > 0 then
         value = value .. string.format(' ^%.0f@%.0f', bucket.leased, bucket.lease_end)
     end
-    for i, call in ipairs(bucket.waiting) do
+    if bucket.waiting[1] then
         local _, d = numbers(bucket.spec)
-        value = value .. string.format(i == 1 and ' &%.0f:%.0f' or ',%.0f:%.0f', call.due, call.tokens)
-        last = math.max(last, call.due) + math.ceil(call.tokens * d / bucket.n) * bucket.s
+        local calls = {}
+        for i, call in ipairs(bucket.waiting) do
+            calls[i] = string.format('%.0f:%.0f', call.due, call.tokens)
+            last = math.max(last, call.due) + math.ceil(call.tokens * d / bucket.n) * bucket.s
+        end
+        value = value .. ' &' .. table.concat(calls, ',') -- joined at once: many calls may wait
     end
     local micros = math.min(last - bucket.now, MOST)
     redis.call('SET', key, value, 'PX', math.ceil(micros / 1000) + SLACK)

@@ -73,6 +73,30 @@ class RedisSharesTests extends SharesContract {
         }
     }
 
+    /** Whoever calls: the wait bounds the calls of each share, and so the value that each call of the policy reads. */
+    @Test
+    void aCallThatWaitsIsTwentyBytesAndItsShareBoundsHowManyThereAre() {
+        ThrottlePolicy policy = tenants(4).withMaxWait(Duration.ofSeconds(100));
+        drain(policy, 12);
+        long waiting = 0;
+        for (String tenant : List.of("bob", "carol", "dave", "erin")) {
+            Charge charge = Charge.of(policy, "", 1).guaranteedTo(tenant);
+            assertThat(store.take(List.of(charge.withCost(3))).allowed()).isTrue();
+            for (int i = 0; i < 150; i++) {
+                waiting += store.reserve(List.of(charge)).waitNanos() > 0 ? 1 : 0;
+            }
+        }
+        assertThat(waiting).isEqualTo(4 * 100);
+        assertThat(length(Charge.of(policy, "", 1))).isBetween(19 * waiting, 20 * waiting + 100);
+        advance(Duration.ofSeconds(100));
+        assertThat(take(policy, null, 1).allowed()).isTrue();
+        assertThat(length(Charge.of(policy, "", 1))).isLessThan(100);
+    }
+
+    private long length(Charge charge) {
+        return TestRedis.shared().connection().sync().strlen(keys.key(charge));
+    }
+
     private static long calls(TestRedis redis) {
         return redis.connection()
                 .sync()
