@@ -43,6 +43,7 @@ class LeaseEfficiencyTests {
         private final List<FailoverBucketStore> stores;
         private final BucketStore exact = BucketStore.local(time);
         private double nanosSinceMicros;
+        private int maxCost = 1;
         private long granted;
         private long grantedByExactBucket;
 
@@ -75,9 +76,15 @@ class LeaseEfficiencyTests {
             long end = micros.get() + duration.toNanos() / 1_000;
             while (advance(-Math.log1p(-random.nextDouble()) / perSecond) < end) {
                 int callee = instance == ANY ? random.nextInt(stores.size()) : instance;
-                granted += stores.get(callee).take(List.of(charge)).allowed() ? 1 : 0;
-                grantedByExactBucket += exact.take(List.of(charge)).allowed() ? 1 : 0;
+                long cost = maxCost == 1 ? 1 : random.nextInt(1, maxCost + 1);
+                granted += take(stores.get(callee), cost);
+                grantedByExactBucket += take(exact, cost);
             }
+        }
+
+        /** Returns the tokens taken. */
+        private long take(BucketStore store, long cost) {
+            return store.take(List.of(charge.withCost(cost))).allowed() ? cost : 0;
         }
 
         private long advance(double seconds) {
@@ -92,7 +99,7 @@ class LeaseEfficiencyTests {
             return redis.stream().mapToInt(store -> store.calls).sum();
         }
 
-        /** Returns the granted part of the calls that one exact bucket grants. */
+        /** Returns the granted part of the tokens that one exact bucket grants. */
         double grantedPart() {
             return (double) granted / grantedByExactBucket;
         }
@@ -104,6 +111,15 @@ class LeaseEfficiencyTests {
         Instances instances = new Instances(10, "2000/1s", Duration.ofMillis(100));
         instances.callAny(demand * 2_000, Duration.ofSeconds(10));
         assertThat(instances.grantedPart()).isBetween(0.98, 1.0);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"3, 2000, 0.95", "10, 2000, 0.93", "10, 10000, 0.96"})
+    void callsOfDifferentCostsAreGrantedAlmostAsByOneBucket(int count, int rate, double least) {
+        Instances instances = new Instances(count, rate + "/1s", Duration.ofMillis(100));
+        instances.maxCost = 20;
+        instances.callAny(2 * rate / 10.5, Duration.ofSeconds(10));
+        assertThat(instances.grantedPart()).isBetween(least, 1.0);
     }
 
     @Test

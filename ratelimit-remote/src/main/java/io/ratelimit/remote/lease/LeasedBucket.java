@@ -43,6 +43,11 @@ final class LeasedBucket {
     /** Whether the leases were dropped after the request that is under way was sent. */
     private volatile boolean dropped;
 
+    /** The mean cost of the calls that requested leases; each counts an eighth. Written by the thread that requests one. */
+    private volatile double meanCost;
+
+    private volatile boolean tooSmall;
+
     /** The moment from which the time counts after which this bucket is forgotten. */
     private volatile long keptAt;
 
@@ -54,6 +59,7 @@ final class LeasedBucket {
         this.current = new Lease(charge.cost(), 0, calledAt, calledAt, null);
         this.previous = current;
         this.keptAt = calledAt;
+        this.meanCost = charge.cost();
     }
 
     Duration lease() {
@@ -72,15 +78,30 @@ final class LeasedBucket {
         return spec.equals(charge.spec()) && lease.equals(charge.policy().lease());
     }
 
-    /** Returns the lease from which the tokens were taken; null if no lease has them. */
+    /**
+     * Returns the lease from which the tokens were taken; null if the leases don't have them. Tokens from both leases count
+     * as those of the previous one, which ends sooner and whose tokens time pays first.
+     */
     @Nullable
     Lease take(long cost, long now) {
         Lease older = previous;
+        Lease latest = current;
         if (older.get() > 0 && older.take(cost, now)) {
             return older;
         }
-        Lease latest = current;
-        return latest.take(cost, now) ? latest : null;
+        return latest.take(cost, now) ? latest : takeFromBoth(older, latest, cost, now);
+    }
+
+    private static @Nullable Lease takeFromBoth(Lease older, Lease latest, long cost, long now) {
+        if (older == latest || older.get() + latest.get() < cost) {
+            return null;
+        }
+        long some = older.takeUpTo(cost, now);
+        if (some > 0 && latest.take(cost - some, now)) {
+            return older;
+        }
+        older.addAndGet(some);
+        return null;
     }
 
     /** Takes as many of the tokens as the leases have, and returns their number. Leases with fewer tokens end. */
@@ -145,16 +166,35 @@ final class LeasedBucket {
     }
 
     /**
-     * Returns the maximum number of tokens for the next request: at least the cost, otherwise as {@link Leases}
-     * describes.
+     * Returns the maximum number of tokens for the next request of a call: at least the cost, otherwise as {@link Leases}
+     * describes. No more if a lease would have less than two calls' tokens: it would save few calls of the store, and
+     * tokens that no call fits into would be lost.
      */
     long maxTokens(long cost, long now) {
+        meanCost += (cost - meanCost) / 8;
+        long wanted = Math.max(tokensAhead(now), cost);
+        tooSmall = wanted > cost && !isEnough(wanted);
+        return tooSmall ? cost : wanted;
+    }
+
+    /** Returns whether the last request of a call was for no lease, since it would have been too small. */
+    boolean isTooSmall() {
+        return tooSmall;
+    }
+
+    /** Returns whether tokens are enough for a lease. */
+    boolean isEnough(long tokens) {
+        return tokens >= 2 * meanCost;
+    }
+
+    /** Returns the tokens that calls use in half the time of a lease, but at most those that a request may be for. */
+    long tokensAhead(long now) {
         Lease last = current;
         double age = Math.max(now - last.since, 1);
         long used = last.tokens - last.get() + Math.max(carried - previous.get(), 0);
         double rate = used / age;
         long max = Math.min(2 * last.tokens, spec.capacity() / 8);
-        return Math.max(Math.min((long) (rate * lease.toNanos() / 2), max), cost);
+        return Math.min((long) (rate * lease.toNanos() / 2), max);
     }
 
     /**

@@ -47,6 +47,9 @@ public final class Leases {
 
     private static final int WEIGHT_OF_BUCKET = 800;
 
+    /** The smallest lease to renew in the background: to pass work to another thread costs as much as a call of the store. */
+    private static final int MIN_RENEWAL = 8;
+
     private final TimeSource time;
     private final Executor background;
     private final LeasingBucketStore store;
@@ -243,10 +246,10 @@ public final class Leases {
         return null;
     }
 
-    /** Renews the lease in the background, if that is for more tokens than a call of the store takes anyway. */
+    /** Renews the lease in the background, unless it is so small that the call which finds no tokens may as well do so. */
     private void renew(LeasedBucket bucket, Charge charge) {
-        long maxTokens = bucket.maxTokens(1, time.nanoTime());
-        if (maxTokens <= 1) {
+        long maxTokens = bucket.tokensAhead(time.nanoTime());
+        if (maxTokens < MIN_RENEWAL || !bucket.isEnough(maxTokens)) {
             bucket.endRequest();
             return;
         }
@@ -294,7 +297,7 @@ public final class Leases {
             }
             if (!answer.allowed() && cost > 0) {
                 bucket.lacks(cost, answer.retryNanos(), after(answer), since);
-            } else if (cost < request.maxTokens()) {
+            } else if (cost < request.maxTokens() || bucket.isTooSmall()) {
                 bucket.lacks(answer.remaining() + 1, answer.nextTokenNanos(), after(answer), since);
             }
         }

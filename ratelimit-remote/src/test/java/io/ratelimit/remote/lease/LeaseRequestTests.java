@@ -67,14 +67,31 @@ class LeaseRequestTests {
         assertThat(asked).containsExactly(2L);
     }
 
-    /** Later requests are made in the background; a forgotten bucket would begin with another one of a call. */
+    /** Requests for eight tokens or more are made in the background; a forgotten bucket would begin anew. */
     @Test
     void aBucketWithRequestsIsNotForgotten() {
-        for (int i = 0; i < 100; i++) {
+        for (int i = 0; i < 200; i++) {
             take();
-            time.advance(LEASE.dividedBy(5));
+            time.advance(LEASE.dividedBy(40));
         }
-        assertThat(asked).containsExactly(2L);
+        assertThat(asked).containsExactly(2L, 4L);
+    }
+
+    @Test
+    void tokensOfTwoLeasesPayOneCall() {
+        for (int i = 0; i < 4; i++) {
+            take();
+        }
+        long first = leases.tokens(CHARGE.policy());
+        assertThat(first).isPositive();
+        leases.take(List.of(CHARGE.withCost(first + 1)), this::takeFromStore);
+        long both = leases.tokens(CHARGE.policy());
+        assertThat(both).isGreaterThan(first);
+        asked.clear();
+        assertThat(leases.take(List.of(CHARGE.withCost(both)), this::takeFromStore)
+                        .allowed())
+                .isTrue();
+        assertThat(asked).isEmpty();
     }
 
     @Test
