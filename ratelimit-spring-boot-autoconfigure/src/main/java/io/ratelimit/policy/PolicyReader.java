@@ -173,7 +173,9 @@ final class PolicyReader {
     private static RateLimitConfigurationException noRate(String kind, String name, String property) {
         return new RateLimitConfigurationException(
                 "The " + kind + " '" + name + "' has no rate.",
-                "Set the tokens and the period of the refill, for example '" + property + ".rate: 600/1m'.",
+                "Set the tokens and the period of the refill, for example '" + property
+                        + ".rate: 600/1m'. To limit only how many requests run at a time, set '" + property
+                        + ".in-flight: 4'.",
                 property);
     }
 
