@@ -69,7 +69,7 @@ final class Figures {
         return parts.size() == 3 ? cell : rounded(cell, parts.get(3));
     }
 
-    private String cell(String heading, String row, String column) {
+    String cell(String heading, String row, String column) {
         int start = results.indexOf("## " + heading);
         List<List<String>> table = results.stream()
                 .skip(start + 1L)

@@ -43,7 +43,7 @@ public final class SharesMeasurement {
         demands.put("one asks 5 × the limit, 19 ask 80 % of a share", demand(500, 4));
         demands.put("all ask 2 × their share", demand(10, 10));
         demands.forEach((demand, perSecond) -> {
-            for (String way : List.of("one bucket", "a bucket for each", "a threshold of 80 %", "guaranteed shares")) {
+            for (String way : SharesPicture.WAYS) {
                 new SharesMeasurement().run(way, demand, perSecond);
             }
         });

@@ -40,6 +40,12 @@ class FiguresTests {
     }
 
     @Test
+    void thePictureOfSharesHasTheFiguresOfTheResults() throws Exception {
+        assertThat(SharesPicture.of(Figures.of(RESULTS)))
+                .isEqualTo(Files.readString(Path.of("../docs/images/shares-served.svg")));
+    }
+
+    @Test
     void theComparisonHasFigures() throws Exception {
         assertThat(Figures.MARKED
                         .matcher(Files.readString(Path.of("../docs/comparison.md")))
