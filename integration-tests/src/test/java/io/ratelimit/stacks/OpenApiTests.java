@@ -32,7 +32,7 @@ class OpenApiTests {
               policies:
                 items:   { key: ip, rate: 10/1m, paths: /items/**, methods: GET }
                 special: { key: ip, rate: 10/1m, paths: /items/special }
-                orders:  { key: ip, rate: 10/1m, paths: /orders, status: 503 }
+                orders:  { rate: 10/1m, guaranteed: { key: ip, rate: 1/1m, for: 5 }, paths: /orders, status: 503 }
                 trial:   { key: ip, rate: 10/1m, mode: shadow }
                 exports: { rate: 10/1m, applies-to: annotated }
             """;
