@@ -260,19 +260,11 @@ public final class Decision extends Verdict implements Serializable {
         this.held = List.of();
     }
 
-    private Decision(Decision same, List<Answer> shadows, List<HeldSlot> held) {
-        super(same, 0);
-        this.answers = same.answers;
+    private Decision(Decision earlier, long elapsed, List<Answer> answers, List<Answer> shadows, List<HeldSlot> held) {
+        super(earlier, elapsed);
+        this.answers = answers;
         this.shadows = shadows;
         this.held = held;
-    }
-
-    private Decision(Decision earlier, Duration elapsed) {
-        super(earlier, elapsed.toNanos());
-        this.answers =
-                earlier.answers.stream().map(answer -> answer.after(elapsed)).toList();
-        this.shadows = earlier.shadows;
-        this.held = earlier.held;
     }
 
     /**
@@ -285,12 +277,12 @@ public final class Decision extends Verdict implements Serializable {
 
     /** Returns this decision with what the decision of a shadow policy took. */
     Decision withShadow(Decision shadow) {
-        return new Decision(this, joined(shadows, shadow.taken()), joined(held, shadow.held));
+        return new Decision(this, 0, answers, joined(shadows, shadow.taken()), joined(held, shadow.held));
     }
 
     /** Returns this decision with the slots that the call holds. */
     Decision holding(List<HeldSlot> held) {
-        return this.held == held ? this : new Decision(this, shadows, held);
+        return this.held == held ? this : new Decision(this, 0, answers, shadows, held);
     }
 
     private static <T> List<T> joined(List<T> one, List<T> other) {
@@ -320,7 +312,9 @@ public final class Decision extends Verdict implements Serializable {
      * @throws ArithmeticException if the duration exceeds 292 years
      */
     public Decision after(Duration elapsed) {
-        return new Decision(this, elapsed);
+        List<Answer> later =
+                answers.stream().map(answer -> answer.after(elapsed)).toList();
+        return new Decision(this, elapsed.toNanos(), later, shadows, held);
     }
 
     /** Leaves the answers out of the serialized form: their keys may be what clients sent. */
