@@ -145,27 +145,18 @@ public final class Shares {
      * @throws IllegalArgumentException if not; the message contains numbers that would do
      */
     void checkFit(ThrottlePolicy policy) {
-        check(policy.isGlobal(), "the key of a policy with guaranteed shares", "none", policy.key());
-        check(
-                policy.tiers().isEmpty(),
-                "the tiers of a policy with guaranteed shares",
-                "none",
-                policy.tiers().keySet());
-        check(policy.lease().isZero(), "the lease of a policy with guaranteed shares", "0s", policy.lease());
-        checkFit(policy.spec(), policy.name());
-    }
-
-    private void checkFit(BucketSpec pool, String policy) {
-        check(
-                pool.hasRate() && pool.refill() == BucketSpec.Refill.GREEDY,
-                "the refill of '" + policy + "', which has guaranteed shares,",
-                "greedy",
-                pool.hasRate() ? pool.refill() : "none");
-        checkRate(TickScale.of(pool, 0).rate(), policy);
+        String of = " of a policy with guaranteed shares";
+        BucketSpec pool = policy.spec();
+        check(policy.isGlobal(), "the key" + of, "none", policy.key());
+        check(policy.tiers().isEmpty(), "the tiers" + of, "none", policy.tiers().keySet());
+        check(policy.lease().isZero(), "the lease" + of, "0s", policy.lease());
+        boolean isGreedy = pool.hasRate() && pool.refill() == BucketSpec.Refill.GREEDY;
+        check(isGreedy, "the refill" + of, "greedy", pool.hasRate() ? pool.refill() : "none");
+        checkRate(TickScale.of(pool, 0).rate(), policy.name());
         if (reserve > pool.capacity()) {
-            throw new IllegalArgumentException(
-                    "the guaranteed capacities of '" + policy + "' must be at most its capacity, " + pool.capacity()
-                            + ", but are " + reserve + sum() + ": raise the capacity to " + reserve + orCapacity(pool));
+            long fits = pool.capacity() / keys;
+            String less = fits == 0 ? "set 'for' to " + pool.capacity() : "guarantee a capacity of " + fits;
+            throw tooMuch("capacities", policy.name(), "capacity", pool.capacity(), reserve, less);
         }
     }
 
@@ -183,9 +174,29 @@ public final class Shares {
         if (tokens.compareTo(BigInteger.valueOf(pool.tokens()).multiply(periods)) > 0) {
             BigInteger perPeriod = tokens.add(periods).subtract(BigInteger.ONE).divide(periods);
             String needed = perPeriod + "/" + Rate.format(pool.period());
-            throw new IllegalArgumentException("the guaranteed rates of '" + policy + "' must be at most its rate, "
-                    + pool + ", but are " + needed + sum() + ": raise the rate to " + needed + orRate(pool));
+            long fits = pool.tokens() / keys;
+            String less = fits > 0
+                    ? fits + "/" + Rate.format(pool.period())
+                    : pool.tokens() + "/" + Rate.format(pool.period().multipliedBy(keys));
+            throw tooMuch("rates", policy, "rate", pool, needed, "guarantee " + less);
         }
+    }
+
+    /** @param less what each key could have */
+    private IllegalArgumentException tooMuch(
+            String parts, String policy, String whole, Object has, Object needed, String less) {
+        return new IllegalArgumentException(
+                "the guaranteed %s of '%s' must be at most its %s, %s, but are %s %s: raise the %s to %s, or %s"
+                        .formatted(
+                                parts,
+                                policy,
+                                whole,
+                                has,
+                                needed,
+                                each == null ? "together" : "for " + keys + " keys",
+                                whole,
+                                needed,
+                                each == null ? "guarantee less" : less));
     }
 
     /** Returns how many lanes of each spec there may be. */
@@ -200,28 +211,6 @@ public final class Shares {
 
     private static BigInteger nanos(Rate rate) {
         return BigInteger.valueOf(rate.period().toNanos());
-    }
-
-    private String sum() {
-        return each == null ? " together" : " for " + keys + " keys";
-    }
-
-    private String orCapacity(BucketSpec pool) {
-        long fits = pool.capacity() / keys;
-        return each == null
-                ? ", or guarantee less"
-                : fits == 0 ? ", or set 'for' to " + pool.capacity() : ", or guarantee a capacity of " + fits;
-    }
-
-    private String orRate(Rate pool) {
-        if (each == null) {
-            return ", or guarantee less";
-        }
-        long fits = pool.tokens() / keys;
-        return ", or guarantee "
-                + (fits > 0
-                        ? fits + "/" + Rate.format(pool.period())
-                        : pool.tokens() + "/" + Rate.format(pool.period().multipliedBy(keys)));
     }
 
     @Override
