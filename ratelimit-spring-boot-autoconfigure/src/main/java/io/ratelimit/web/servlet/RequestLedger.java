@@ -253,8 +253,10 @@ final class RequestLedger {
 
     private void complete(int status, HttpServletRequest request, HttpServletResponse response) {
         leave();
-        limits.throttlers().giveBack(refunded(status));
-        settle(request, response, true);
+        if (limits.policies().actOnCompletion()) {
+            limits.throttlers().giveBack(refunded(status));
+            settle(request, response, true);
+        }
     }
 
     /** Completes an asynchronous request on a thread that must not wait: it can be any thread of the application. */
