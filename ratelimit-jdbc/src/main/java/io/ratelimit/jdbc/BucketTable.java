@@ -26,8 +26,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The statements on the table of buckets: {@code id} (binary, the primary key), {@code state} (binary) and {@code expires} (a
- * timestamp in UTC). Each value is read together with the server's clock, and written only if it is unchanged. Hence no lock
- * that a write waits for can make the clock old.
+ * timestamp in UTC). Each value is read together with the server's clock, or both are guessed from {@link LastWrites}. It is
+ * written only if it is unchanged and the clock fits. Hence no lock that a write waits for can make the clock old.
  *
  * @param name the name of the table, with its schema if there is one
  */
@@ -41,10 +41,17 @@ record BucketTable(String name) {
      *
      * @param before the value as it was read; null if there was none
      * @param after the new value; null to remove the row
-     * @param epochMicros the time of the reading: nothing is written while the server's clock is behind it
+     * @param epochMicros the time of the reading: no row is changed while the server's clock is behind it
+     * @param untilMicros the time after which no row is changed either, for a reading that is guessed
      * @param timeToLive the time from then on after which the row may be removed
      */
-    record Write(byte[] id, byte @Nullable [] before, byte @Nullable [] after, long epochMicros, Duration timeToLive) {
+    record Write(
+            byte[] id,
+            byte @Nullable [] before,
+            byte @Nullable [] after,
+            long epochMicros,
+            long untilMicros,
+            Duration timeToLive) {
 
         private LocalDateTime expires() {
             Duration most = timeToLive.compareTo(LONGEST) < 0 ? timeToLive : LONGEST;
@@ -123,11 +130,13 @@ record BucketTable(String name) {
         if (write.after == null) {
             return write.before == null
                     || execute(
-                            "DELETE FROM " + name + " WHERE id = ? AND state = ?",
+                            session.dialect().delete(name),
                             session,
                             call,
                             write.id,
-                            write.before);
+                            write.before,
+                            write.epochMicros,
+                            write.untilMicros);
         }
         return write.before == null
                 ? execute(session.dialect().insert(name), session, call, write.after, write.expires(), write.id)
@@ -139,7 +148,8 @@ record BucketTable(String name) {
                         write.expires(),
                         write.id,
                         write.before,
-                        write.epochMicros);
+                        write.epochMicros,
+                        write.untilMicros);
     }
 
     /** Executes a statement that changes one row. Returns whether it did. */

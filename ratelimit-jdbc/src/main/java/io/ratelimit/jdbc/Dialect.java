@@ -120,9 +120,18 @@ enum Dialect {
         return "INSERT INTO " + table + " (state, expires, id) VALUES (?, ?, ?)" + ignoringDuplicates;
     }
 
-    /** Returns the statement that writes a row which is as it was read, unless the clock is behind the time of the reading. */
+    /** Returns the statement that writes a row which is as it was read, if the clock is between two times. */
     String update(String table) {
-        return "UPDATE " + table + " SET state = ?, expires = ? WHERE id = ? AND state = ? AND " + clock + " >= ?";
+        return "UPDATE " + table + " SET state = ?, expires = ?" + unchanged();
+    }
+
+    /** Returns the statement that removes a row under the same condition. */
+    String delete(String table) {
+        return "DELETE FROM " + table + unchanged();
+    }
+
+    private String unchanged() {
+        return " WHERE id = ? AND state = ? AND " + clock + " BETWEEN ? AND ?";
     }
 
     String deleteExpired(String table, int rows) {

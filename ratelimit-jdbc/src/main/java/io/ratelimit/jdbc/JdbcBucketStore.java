@@ -177,7 +177,8 @@ final class JdbcBucketStore implements Deadline.Bounded, LeasingBucketStore {
         }
 
         private Write write(Change change) {
-            return new Write(id(change.bucket()), change.before(), change.after(), clock, change.timeToLive());
+            long until = isGuessed ? clock + LastWrites.MAX_LATE_MICROS : Long.MAX_VALUE;
+            return new Write(id(change.bucket()), change.before(), change.after(), clock, until, change.timeToLive());
         }
 
         @Override

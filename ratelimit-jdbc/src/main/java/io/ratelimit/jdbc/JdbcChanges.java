@@ -68,7 +68,8 @@ final class JdbcChanges extends SignedChangeBoard {
             boolean written = false;
             while (!written) {
                 Reading before = table.read(List.of(id), session, call);
-                Write write = new Write(id, before.values().get(0), value, before.epochMicros(), TO_LIVE);
+                Write write =
+                        new Write(id, before.values().get(0), value, before.epochMicros(), Long.MAX_VALUE, TO_LIVE);
                 written = table.compareAndSet(List.of(write), session, call);
             }
             return true;

@@ -22,6 +22,9 @@ final class LastWrites {
      * write if its clock is behind. The read that took the shortest way guesses best. Another one replaces it when the two
      * clocks may have drifted apart by the difference.
      *
+     * A guess is early if the server's clock gains more, jumps, or if this process was suspended and its clock didn't count
+     * that. Hence the server doesn't write either if its clock is long past the guess.
+     *
      * A wrong guess costs a statement, so that a row is guessed only after several writes that no other process came between.
      */
 
@@ -32,8 +35,20 @@ final class LastWrites {
 
     private static final long MAX_AGE = Duration.ofSeconds(1).toNanos();
 
-    /** The clocks of two computers differ by less than 1 / 2,048, which is the most by which NTP corrects one. */
+    /**
+     * The server's clock is taken to gain less than 1 / 2,048 on the one of this process. Both may be slewed: by ntpd by up to
+     * 1 / 2,000, by chrony by up to 1 / 12. Then a guess is early, by {@link #MAX_LATE_MICROS} at most.
+     */
     private static final int DRIFT = 2_048;
+
+    /**
+     * The server's clock may be past a guess by this time. It is more than chrony corrects in {@link #MAX_AGE}, and a guess
+     * allows for the way to the server: a write that takes this much longer is rare, and its call reads then.
+     */
+    static final long MAX_LATE_MICROS = 100_000;
+
+    /** In place of a run of {@link #RUN}, after a write that failed. */
+    private static final int IN_DOUBT = -1;
 
     private final Map<Id, Known> rows = new ConcurrentHashMap<>();
     private volatile @Nullable Clock clock;
@@ -47,7 +62,7 @@ final class LastWrites {
         }
     }
 
-    /** @param run the number of writes in sequence, up to {@link #RUN} */
+    /** @param run the number of writes in sequence, up to {@link #RUN}; or {@link #IN_DOUBT} */
     private record Known(byte[] value, int run) {}
 
     /**
@@ -98,15 +113,26 @@ final class LastWrites {
         }
         for (int i = 0; i < ids.size(); i++) {
             byte[] value = read.values().get(i);
-            rows.computeIfPresent(Id.of(ids.get(i)), (id, known) -> Arrays.equals(known.value, value) ? known : null);
+            rows.computeIfPresent(Id.of(ids.get(i)), (id, known) -> {
+                Known confirmed = known.run == IN_DOUBT ? new Known(known.value, RUN) : known;
+                return Arrays.equals(known.value, value) ? confirmed : null;
+            });
         }
     }
 
-    /** Notes a write, or that another process was first. */
+    /** Notes a write, or that it failed: another process was first, or the time was guessed wrong, which a read shows. */
     void noteWrite(Write write, boolean written) {
         Id row = Id.of(write.id());
         byte[] value = write.after();
-        if (!written || value == null) {
+        if (!written) {
+            rows.computeIfPresent(
+                    row,
+                    (id, known) -> known.run == RUN && Arrays.equals(known.value, write.before())
+                            ? new Known(known.value, IN_DOUBT)
+                            : null);
+            return;
+        }
+        if (value == null) {
             rows.remove(row);
             return;
         }

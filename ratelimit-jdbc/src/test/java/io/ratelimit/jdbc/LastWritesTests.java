@@ -15,10 +15,12 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
+import java.sql.ResultSet;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.Test;
@@ -51,7 +53,11 @@ class LastWritesTests {
     }
 
     private void write(int before, int after) {
-        lastWrites.noteWrite(new Write(ROW, value(before), value(after), EPOCH, TIMEOUT), true);
+        lastWrites.noteWrite(toWrite(before, after), true);
+    }
+
+    private static Write toWrite(int before, int after) {
+        return new Write(ROW, value(before), value(after), EPOCH, Long.MAX_VALUE, TIMEOUT);
     }
 
     private void writeInSequence() {
@@ -81,10 +87,30 @@ class LastWritesTests {
         read(0, 0, 77);
         assertThat(lastWrites.guess(List.of(ROW), MILLI)).isNull();
         writeInSequence();
-        lastWrites.noteWrite(new Write(ROW, value(5), value(6), EPOCH, TIMEOUT), false);
+        lastWrites.noteWrite(toWrite(5, 6), false);
+        assertThat(lastWrites.guess(List.of(ROW), MILLI)).isNull();
+        read(0, 0, 77);
         assertThat(lastWrites.guess(List.of(ROW), MILLI)).isNull();
         writeInSequence();
         write(77, 78);
+        assertThat(lastWrites.guess(List.of(ROW), MILLI)).isNull();
+    }
+
+    /** The read after a wrong guess shows whether another process wrote, or only the time was wrong. */
+    @Test
+    void aWrongGuessOfTheTimeDoesNotEndTheSequence() {
+        read(0, 0, 0);
+        writeInSequence();
+        lastWrites.noteWrite(toWrite(5, 6), false);
+        read(0, 0, 5);
+        write(5, 6);
+        assertThat(lastWrites.guess(List.of(ROW), MILLI).values()).containsExactly(value(6));
+        lastWrites.noteWrite(toWrite(5, 6), false); // another thread guessed the same value
+        read(0, 0, 6);
+        assertThat(lastWrites.guess(List.of(ROW), MILLI)).isNull();
+        write(6, 7);
+        lastWrites.noteWrite(toWrite(7, 8), false);
+        read(0, 0, 7);
         assertThat(lastWrites.guess(List.of(ROW), MILLI)).isNull();
     }
 
@@ -121,8 +147,8 @@ class LastWritesTests {
         return JdbcTableTests.databases();
     }
 
-    /** Counts the reads of all connections. */
-    private static DataSource counting(DataSource source, AtomicInteger reads) {
+    /** Replaces the rows of all reads. */
+    private static DataSource reading(DataSource source, Replacement rows) {
         return proxy(
                 DataSource.class,
                 source,
@@ -131,10 +157,7 @@ class LastWritesTests {
                         Connection.class,
                         connection,
                         "prepareStatement",
-                        statement -> proxy(PreparedStatement.class, statement, "executeQuery", rows -> {
-                            reads.incrementAndGet();
-                            return rows;
-                        })));
+                        statement -> proxy(PreparedStatement.class, statement, "executeQuery", rows)));
     }
 
     private interface Replacement {
@@ -166,7 +189,11 @@ class LastWritesTests {
     @MethodSource("databases")
     void mostCallsOfAnInstanceAloneReadNothing(DataSource source) {
         AtomicInteger reads = new AtomicInteger();
-        JdbcBucketStore store = store(counting(source, reads), new BucketTable(TestDatabase.newTable()));
+        Replacement counting = rows -> {
+            reads.incrementAndGet();
+            return rows;
+        };
+        JdbcBucketStore store = store(reading(source, counting), new BucketTable(TestDatabase.newTable()));
         for (int i = 0; i < 400; i++) {
             assertThat(store.take(List.of(Charge.of(POLICY, "alice", 1))).remaining())
                     .isBetween(999L - i, 1_000L - i);
@@ -213,20 +240,42 @@ class LastWritesTests {
         assertThat(denied.answers().get(1).remaining()).isGreaterThan(800);
     }
 
+    /** As after a suspension that the clock of this process doesn't count, or a jump of the database's clock. */
     @ParameterizedTest
     @MethodSource("databases")
-    void nothingIsWrittenAtATimeThatTheServerHasNotReached(DataSource source) {
+    void aGuessThatIsAnHourOldTakesNothing(DataSource source) {
+        AtomicLong behind = new AtomicLong(Duration.ofHours(1).toNanos() / 1_000);
+        JdbcBucketStore store = store(
+                reading(source, rows -> proxy(ResultSet.class, rows, "getLong", clock -> (long) clock - behind.get())),
+                new BucketTable(TestDatabase.newTable()));
+        Charge ten = Charge.of(ThrottlePolicy.of("api", BucketSpec.of("100/1h"), "user"), "alice", 10);
+        for (int i = 1; i <= 6; i++) {
+            assertThat(store.take(List.of(ten)).remaining()).isEqualTo(100 - 10 * i);
+        }
+        behind.set(0);
+        assertThat(store.take(List.of(ten)).remaining()).isEqualTo(90);
+    }
+
+    @ParameterizedTest
+    @MethodSource("databases")
+    void nothingIsWrittenBeforeOrLongAfterTheTimeOfAGuess(DataSource source) {
         BucketTable table = new BucketTable(TestDatabase.newTable());
         ConnectionPool connections = TestDatabase.connections(source, table, TIMEOUT);
         Deadline.Call call = Deadline.Call.within(TIMEOUT, JdbcFailures::of);
         byte[] id = new byte[KeyHash.BYTES];
         connections.with(call, (session, same) -> {
             long now = table.read(List.of(id), session, same).epochMicros();
-            assertThat(table.compareAndSet(List.of(new Write(id, null, value(1), now, TIMEOUT)), session, same))
-                    .isTrue();
-            for (long ahead : new long[] {20_000_000, 0}) {
-                Write write = new Write(id, value(1), value(2), now + ahead, TIMEOUT);
-                assertThat(table.compareAndSet(List.of(write), session, same)).isEqualTo(ahead == 0);
+            Write first = new Write(id, null, value(1), now, Long.MAX_VALUE, TIMEOUT);
+            assertThat(table.compareAndSet(List.of(first), session, same)).isTrue();
+            byte[] before = value(1);
+            for (byte[] after : new byte[][] {value(2), null}) {
+                for (long ahead : new long[] {20_000_000, -20_000_000, 0}) {
+                    long time = now + ahead;
+                    Write write = new Write(id, before, after, time, time + 10_000_000, TIMEOUT);
+                    assertThat(table.compareAndSet(List.of(write), session, same))
+                            .isEqualTo(ahead == 0);
+                }
+                before = after;
             }
             return true;
         });
