@@ -255,10 +255,19 @@ final class InFlightCalls {
             List<Answer> merged = new ArrayList<>(tokens);
             for (Answer slot : slots) {
                 if (!slot.charge().spec().hasRate()) {
-                    merged.add(Math.min(charges.indexOf(slot.charge()), merged.size()), slot);
+                    merged.add(Math.min(place(charges, slot.charge()), merged.size()), slot);
                 }
             }
             return merged;
+        }
+
+        /** Returns the place of this very charge: to compare two policies takes longer than to decide. */
+        private static int place(List<Charge> charges, Charge charge) {
+            int place = 0;
+            while (charges.get(place) != charge) {
+                place++;
+            }
+            return place;
         }
 
         private Answer take(Charge charge, boolean mayWait) {
