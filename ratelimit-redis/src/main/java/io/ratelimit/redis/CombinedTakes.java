@@ -72,14 +72,22 @@ final class CombinedTakes {
         /** Cancels the call if no other take waits for it. */
         void abandon() {
             Batch shared = batch;
-            if (shared != null && shared.takes.stream().allMatch(Take::isDone)) {
-                shared.call.cancel(true);
+            if (shared != null) {
+                shared.cancelIfAbandoned();
             }
         }
     }
 
     /** The takes of one call. */
-    private record Batch(List<Take> takes, Running call) {}
+    private record Batch(List<Take> takes, Running call) {
+
+        /** Cancels the call if no take waits for it any more. */
+        void cancelIfAbandoned() {
+            if (takes.stream().allMatch(Take::isDone)) {
+                call.cancel(true);
+            }
+        }
+    }
 
     private enum Added {
         TO_START,
@@ -197,6 +205,7 @@ final class CombinedTakes {
         for (Take take : takes) {
             take.batch = batch;
         }
+        batch.cancelIfAbandoned(); // takes may have timed out while the call was started
         call.whenComplete((reply, failure) -> completed(queue, batch, reply, failure));
     }
 
