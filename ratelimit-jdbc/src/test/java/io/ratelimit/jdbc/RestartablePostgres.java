@@ -31,6 +31,7 @@ public final class RestartablePostgres implements AutoCloseable {
                     .setDataDirectory(directory)
                     .setCleanDataDirectory(false)
                     .setPort(atPort)
+                    .setPGStartupWait(TestDatabase.START)
                     .setServerConfig("synchronous_commit", "on") // as by default, but not in tests
                     .start();
         } catch (IOException failed) {

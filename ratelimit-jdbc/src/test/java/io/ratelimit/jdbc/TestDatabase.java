@@ -29,6 +29,9 @@ public final class TestDatabase {
 
     static final String MARIADB = "RATELIMIT_TEST_MARIADB";
 
+    /** Ten times the default, which can be too short on a busy machine. */
+    static final Duration START = Duration.ofSeconds(100);
+
     private static final String OTHER = "RATELIMIT_TEST_POSTGRES";
     private static final AtomicInteger TABLES = new AtomicInteger();
 
@@ -72,7 +75,7 @@ public final class TestDatabase {
     /** Starts a PostgreSQL for a test that stops it. */
     public static EmbeddedPostgres startPostgres() {
         try {
-            return EmbeddedPostgres.builder().start();
+            return EmbeddedPostgres.builder().setPGStartupWait(START).start();
         } catch (IOException failed) {
             throw new UncheckedIOException(failed);
         }
