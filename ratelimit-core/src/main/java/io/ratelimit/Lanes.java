@@ -106,7 +106,7 @@ final class Lanes {
 
     private synchronized void payLocked(Charge charge, long nanos) {
         for (LaneReceipt call = next; call != null && call.due - nanos <= 0; call = next) {
-            BucketState pool = buckets.bucket(charge, call.due);
+            BucketState pool = buckets.bucketSince(charge, call.due);
             long returned = pool.returned();
             long cost = Math.min(call.cost, pool.scale().spec().capacity());
             long taken = pool.take(cost, call.due, ThrottlePolicy.LONGEST_WAIT.toNanos());
@@ -189,6 +189,7 @@ final class Lanes {
                 }
             } else if (lane != null && !isFirst && mayWait(pool, lane, cost, step, maxWait)) {
                 LaneReceipt ahead = new LaneReceipt(lane, cost, due(pool, lane, -own, step), null);
+                buckets.keep(charge, pool, ahead.due - nanos);
                 waiting.add(ahead);
                 next = waiting.peek();
                 return ofLane(charge, ahead, step, maxWait);
@@ -323,31 +324,25 @@ final class Lanes {
         return lanes.size() < maxLanes || nanos - searchedAt >= SEARCH_NANOS;
     }
 
-    /** Returns tokens to the pool, and to the lane of the receipt no more than the pool got. */
-    void giveBack(Answer taken, LaneReceipt receipt, long kept) {
+    /** Returns tokens to the pool, and to the lane no more than the pool got. No reset comes between the two. */
+    synchronized void giveBack(Answer taken, Share share, LaneReceipt receipt, long kept) {
         Receipt paid = paid(taken.charge(), receipt, kept);
-        if (paid == null) {
-            return;
-        }
-        long tokens = taken.charge().cost() - kept;
-        BucketState pool = paid.state();
-        long ticks = pool.giveBack(tokens, kept, paid, 0, time);
-        while (ticks == BucketState.CLOSED) {
-            BucketState next = buckets.bucketTakenFrom(taken.withReceipt(paid));
-            if (next == null) {
-                return;
+        BucketState pool = paid == null ? null : paid.state();
+        while (paid != null && pool != null) {
+            long ticks = pool.giveBack(taken.charge().cost() - kept, kept, paid, 0, time);
+            BucketState lane = lanes.get(buckets.storedKey(share.key())); // perhaps another than the one that paid
+            if (ticks != BucketState.CLOSED && lane != null) {
+                giveBackToLane(
+                        lane,
+                        BigInteger.valueOf(ticks),
+                        BigInteger.valueOf(pool.scale().price(1)));
             }
-            pool = next;
-            ticks = pool.giveBack(tokens, kept, paid, 0, time);
+            pool = ticks == BucketState.CLOSED ? buckets.bucketTakenFrom(taken.withReceipt(paid)) : null;
         }
-        giveBackToLane(
-                receipt.lane,
-                BigInteger.valueOf(ticks),
-                BigInteger.valueOf(pool.scale().price(1)));
     }
 
     /** Returns the receipt of the pool; null if it hasn't paid, and need not, since the call doesn't wait any more. */
-    private synchronized @Nullable Receipt paid(Charge charge, LaneReceipt receipt, long kept) {
+    private @Nullable Receipt paid(Charge charge, LaneReceipt receipt, long kept) {
         payLocked(charge, kept == 0 ? time.nanoTime() : receipt.due);
         if (waiting.remove(receipt)) {
             next = waiting.peek();
@@ -361,7 +356,7 @@ final class Lanes {
     }
 
     /** A lane in debt gets nothing back: the calls that wait for it rely on that. */
-    private synchronized void giveBackToLane(BucketState lane, BigInteger ticks, BigInteger perToken) {
+    private void giveBackToLane(BucketState lane, BigInteger ticks, BigInteger perToken) {
         BigInteger ofLane =
                 ticks.multiply(BigInteger.valueOf(lane.scale().price(1))).divide(perToken);
         long missing = lane.missing(time.nanoTime());
@@ -371,9 +366,15 @@ final class Lanes {
         }
     }
 
-    /** Takes tokens from the lane of a receipt, even if it has too few: it is emptied at most. */
-    synchronized void owe(LaneReceipt receipt, long tokens) {
-        receipt.lane.owe(tokens, true, time);
+    /** Takes tokens from the lane of a call, even if it has too few: it is emptied at most. */
+    synchronized void owe(Share share, long tokens) {
+        String key = buckets.storedKey(share.key());
+        BucketState present = lanes.get(key);
+        BucketState lane = present == null ? lane(share, time.nanoTime()) : present;
+        if (lane != null) {
+            lane.owe(tokens, true, time);
+            lanes.put(key, lane);
+        }
     }
 
     /** Returns the lane of a share as it is now; a full one if it doesn't exist. */
@@ -384,8 +385,9 @@ final class Lanes {
                 : BucketSnapshot.of(lane.scale(), lane.missing(nanos), nanos);
     }
 
-    /** Forgets all lanes, so that they are full. The caller forgets the pool too. */
-    synchronized void reset() {
+    /** Forgets the pool and all lanes, so that they are full: no lane takes between the two. */
+    synchronized void reset(Runnable pool) {
+        pool.run();
         lanes.clear();
         waiting.clear();
         next = null;

@@ -144,8 +144,9 @@ final class LocalBucketStore implements BucketStore {
         if (!taken.charge().spec().hasRate()) {
             return; // it took a slot, not a token
         }
-        if (taken.receipt() instanceof LaneReceipt ofLane) {
-            buckets(taken.policy()).lanes().giveBack(taken, ofLane, kept);
+        Share share = taken.charge().share();
+        if (share != null && taken.receipt() instanceof LaneReceipt ofLane) {
+            buckets(taken.policy()).lanes().giveBack(taken, share, ofLane, kept);
             return;
         }
         Receipt receipt = (Receipt) taken.receipt();
@@ -170,8 +171,9 @@ final class LocalBucketStore implements BucketStore {
             Lanes lanes = buckets(taken.policy()).lanes();
             lanes.pay(taken.charge(), clock.now());
             owe(taken, more);
-            if (taken.receipt() instanceof LaneReceipt ofLane) {
-                lanes.owe(ofLane, more);
+            Share share = taken.charge().share();
+            if (share != null && taken.receipt() instanceof LaneReceipt) {
+                lanes.owe(share, more);
             }
         }
         return true;

@@ -101,6 +101,12 @@ final class PolicyBuckets {
         return buckets.open(key, scale, nanos);
     }
 
+    /** Like {@link #bucket}, for the policy's only key: a new bucket is full at the moment, however long ago that was. */
+    BucketState bucketSince(Charge charge, long nanos) {
+        buckets.open(storedKey(charge.key()), buckets.scale(charge.spec()), nanos);
+        return bucket(charge, nanos);
+    }
+
     /** Opens the key's own bucket, short of the tokens that its overflow bucket is missing. */
     private void move(String key, Charge charge, TickScale scale, long nanos) {
         overflow.replace(overflowKey(charge.key()), shared -> {
@@ -258,9 +264,10 @@ final class PolicyBuckets {
 
     /** Forgets a key's own bucket. A key that would then start as short as its overflow bucket gets a full bucket. */
     void reset(String key) {
-        boolean wouldMove = !Keys.isReserved(key) && overflow.get(overflowKey(key)) != null;
-        buckets.reset(storedKey(key), wouldMove);
-        lanes.reset();
+        lanes.reset(() -> {
+            boolean wouldMove = !Keys.isReserved(key) && overflow.get(overflowKey(key)) != null;
+            buckets.reset(storedKey(key), wouldMove);
+        });
     }
 
     /** Returns the number of buckets, without those that are due to be evicted. */

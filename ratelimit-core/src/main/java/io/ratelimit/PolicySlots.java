@@ -80,7 +80,7 @@ final class PolicySlots {
         }
     }
 
-    /** Removes slots that another thread has closed: it removes them too, but may be suspended before. */
+    /** Removes closed slots. Threads that find them call it too, since the closing thread may be suspended before. */
     private void removeClosed(KeySlots closed) {
         keys.remove(closed.key(), closed);
     }

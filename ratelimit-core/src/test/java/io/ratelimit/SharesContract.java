@@ -277,6 +277,51 @@ public abstract class SharesContract extends SharesWaitContract {
     }
 
     @Test
+    void aHigherCostEmptiesTheShareThatTheKeyHasNow() {
+        ThrottlePolicy policy = tenants(2);
+        drain(policy, 6);
+        Answer taken = take(policy, "bob", 1).answers().get(0);
+        advance(Duration.ofSeconds(1));
+        drainAgain(policy);
+        assertThat(take(policy, "carol", 1).allowed()).isTrue();
+        assertThat(take(policy, "dave", 1).allowed()).isTrue(); // in the place of bob
+        advance(Duration.ofSeconds(1));
+        drainAgain(policy);
+        assertThat(take(policy, "bob", 1).allowed()).isTrue();
+        store().settle(taken, 6);
+        assertThat(store().snapshot(taken.charge()).available()).isZero();
+    }
+
+    @Test
+    void aHigherCostEmptiesTheShareOfAKeyWithoutAPlace() {
+        ThrottlePolicy policy = tenants(1);
+        drain(policy, 3);
+        Answer taken = take(policy, "bob", 1).answers().get(0);
+        advance(Duration.ofSeconds(1));
+        drainAgain(policy);
+        assertThat(take(policy, "carol", 1).allowed()).isTrue(); // in the place of bob
+        advance(Duration.ofSeconds(1));
+        store().settle(taken, 6);
+        assertThat(store().snapshot(taken.charge()).available()).isZero();
+    }
+
+    @Test
+    void tokensComeBackToTheShareThatTheKeyHasNow() {
+        BucketSpec fast = POOL.withCapacity(3);
+        ThrottlePolicy policy =
+                ThrottlePolicy.of("api", POOL).withShares(Shares.forKeys(fast, 1, List.of("header:tenant")));
+        drain(policy, 3);
+        Decision first = take(policy, "bob", 1);
+        advance(Duration.ofMillis(100));
+        assertThat(take(policy, "carol", 3).allowed()).isTrue(); // in the place of bob
+        advance(Duration.ofMillis(300));
+        assertThat(take(policy, "bob", 3).allowed()).isTrue();
+        store().giveBack(first.taken());
+        assertThat(tokens(policy)).isEqualTo(1);
+        assertThat(store().snapshot(first.taken().get(0).charge()).available()).isEqualTo(1);
+    }
+
+    @Test
     void aResetFillsAllShares() {
         ThrottlePolicy policy = tenants(4);
         drain(policy, 12);

@@ -2,6 +2,8 @@ package io.ratelimit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.github.benmanes.caffeine.cache.Scheduler;
+import com.github.benmanes.caffeine.cache.Ticker;
 import io.ratelimit.Decision.Answer;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -10,6 +12,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
@@ -87,6 +90,25 @@ class SharesRaceTests {
     private static String answer(BucketStore store, Charge charge) {
         Answer answer = store.take(List.of(charge)).answers().get(0);
         return answer.outcome() + (answer.allowed() && answer.isGuaranteed() ? " by the share" : "");
+    }
+
+    /** Otherwise a call between the two would take from a new pool and an old share. */
+    @Test
+    void noShareTakesBetweenTheResetOfThePoolAndThatOfTheShares() {
+        AtomicReference<Lanes> lanes = new AtomicReference<>();
+        List<Boolean> locked = new ArrayList<>();
+        Ticker ticker = () -> {
+            if (lanes.get() != null) {
+                locked.add(Thread.holdsLock(lanes.get()));
+            }
+            return 0;
+        };
+        PolicyBuckets buckets = new PolicyBuckets(10, SipHash.PROCESS, ticker, Scheduler.disabledScheduler(), () -> 0);
+        buckets.bucket(Charge.of(POLICY, "", 1), 0);
+        lanes.set(buckets.lanes());
+        buckets.reset("");
+        lanes.set(null);
+        assertThat(locked).isNotEmpty().doesNotContain(false);
     }
 
     /** Each time that the call has read the clock, others overtake it before it looks at a bucket again. */

@@ -179,6 +179,49 @@ public abstract class SharesWaitContract extends SharesModelContract {
     }
 
     @Test
+    void aCallThatWaitedIsPaidWhenItWasDueHoweverLongAgo() {
+        drain();
+        assertThat(reserve("bob", 2).allowed()).isTrue();
+        advance(Duration.ofMinutes(2));
+        assertThat(tokens()).isEqualTo(20);
+    }
+
+    /** What all share would be full here without the call that waited. */
+    @Test
+    void aCallThatWaitedIsPaidAfterThoseBeforeIt() {
+        BucketSpec lane = BucketSpec.of("1/2m").withCapacity(3);
+        ThrottlePolicy policy = ThrottlePolicy.of("slow", BucketSpec.of("1/1m").withCapacity(10))
+                .withShares(Shares.forKeys(lane, 2, List.of("user")))
+                .withMaxWait(Duration.ofMinutes(20));
+        Charge charge = Charge.of(policy, "", 3);
+        assertThat(tokens(policy)).isEqualTo(10);
+        assertThat(store().take(List.of(charge.withCost(1))).allowed()).isTrue();
+        advance(Duration.ofSeconds(590));
+        assertThat(store().take(List.of(charge.withCost(4))).allowed()).isTrue();
+        for (String tenant : List.of("bob", "carol")) {
+            assertThat(store().take(List.of(charge.guaranteedTo(tenant))).allowed())
+                    .isTrue();
+        }
+        assertThat(store().reserve(List.of(charge.guaranteedTo("bob"))).waitNanos())
+                .isEqualTo(Duration.ofMinutes(6).toNanos());
+        advance(Duration.ofSeconds(620));
+        assertThat(tokens(policy)).isEqualTo(7);
+    }
+
+    @Test
+    void callsOfTwoSharesWaitTogether() {
+        drain();
+        assertThat(take("carol", 3).allowed()).isTrue();
+        List<Charge> both = List.of(charge("bob", 2), charge("carol", 2));
+        assertThat(store().reserve(both).waitNanos())
+                .isEqualTo(Duration.ofSeconds(2).toNanos());
+        advance(Duration.ofMillis(1_999));
+        assertThat(tokens()).isEqualTo(20);
+        advance(Duration.ofMillis(1));
+        assertThat(tokens()).isEqualTo(16);
+    }
+
+    @Test
     void noCallWaitsWhileAllAreInDebt() {
         drain();
         Answer taken = take("carol", 1);

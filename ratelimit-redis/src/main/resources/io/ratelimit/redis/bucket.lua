@@ -757,7 +757,8 @@ for i = 1, count do
     end
     local leased = most > price and lease(bucket, price, micros, most)
     if waits_until then
-        bucket.ahead = {due = waits_until, tokens = tokens}
+        bucket.ahead = bucket.ahead or {}
+        table.insert(bucket.ahead, {due = waits_until, tokens = tokens})
         missing = math.max(missing - (waits_until - bucket.at + bucket.at % s) / s * n, 0)
         reply[i] = pack('>dddd', waits_until, math.min(missing + price, full), bucket.begun, bucket.returned - bucket.leased)
     elseif leased then
@@ -789,8 +790,8 @@ if operation ~= 'look' then
     for key, bucket in pairs(buckets) do
         if all then
             bucket.owes = false
-            if bucket.ahead then
-                wait(bucket, bucket.ahead)
+            for _, call in ipairs(bucket.ahead or {}) do
+                wait(bucket, call)
             end
             write(key, bucket)
         elseif bucket.anyway then
