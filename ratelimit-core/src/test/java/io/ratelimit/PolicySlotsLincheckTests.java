@@ -53,7 +53,7 @@ public class PolicySlotsLincheckTests {
         slots.release(Objects.requireNonNull(slots.take("free" + key, Integer.MAX_VALUE >> 1)));
     }
 
-    /** Of the keys without a held slot one stays. */
+    /** At most one key without a held slot stays. */
     @Validate
     public void keepsOneUnusedKey() {
         long used = Stream.of("0", "1").filter(key -> slots.held(key) > 0).count();
