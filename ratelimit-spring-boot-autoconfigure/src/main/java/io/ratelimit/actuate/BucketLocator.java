@@ -43,6 +43,7 @@ record BucketLocator(
                 policies.overrides(policy.name()),
                 null,
                 null,
+                List.of(),
                 policies.failures(),
                 ThrottleListener.NONE);
         if (key.isEmpty() && policy.isGlobal()) {

@@ -12,21 +12,12 @@ import org.springframework.expression.spel.ast.InlineList;
 import org.springframework.expression.spel.ast.Literal;
 import org.springframework.expression.spel.ast.MethodReference;
 import org.springframework.expression.spel.ast.OpAnd;
-import org.springframework.expression.spel.ast.OpDivide;
-import org.springframework.expression.spel.ast.OpEQ;
-import org.springframework.expression.spel.ast.OpGE;
-import org.springframework.expression.spel.ast.OpGT;
-import org.springframework.expression.spel.ast.OpLE;
-import org.springframework.expression.spel.ast.OpLT;
 import org.springframework.expression.spel.ast.OpMinus;
-import org.springframework.expression.spel.ast.OpModulus;
-import org.springframework.expression.spel.ast.OpMultiply;
-import org.springframework.expression.spel.ast.OpNE;
 import org.springframework.expression.spel.ast.OpOr;
-import org.springframework.expression.spel.ast.OpPlus;
 import org.springframework.expression.spel.ast.OperatorBetween;
 import org.springframework.expression.spel.ast.OperatorMatches;
 import org.springframework.expression.spel.ast.OperatorNot;
+import org.springframework.expression.spel.ast.OperatorPower;
 import org.springframework.expression.spel.ast.PropertyOrFieldReference;
 import org.springframework.expression.spel.ast.StringLiteral;
 import org.springframework.expression.spel.ast.Ternary;
@@ -53,21 +44,12 @@ final class ExpressionCheck {
             "strip",
             "substring");
 
+    /** Operators beside those of {@link ExactArithmetic}, of which all but the power can be used. */
     private static final Set<Class<?>> OPERATORS = Set.of(
             OpAnd.class,
             OpOr.class,
             OperatorNot.class,
-            OpEQ.class,
-            OpNE.class,
-            OpLT.class,
-            OpLE.class,
-            OpGT.class,
-            OpGE.class,
-            OpPlus.class,
-            OpMinus.class,
-            OpMultiply.class,
-            OpDivide.class,
-            OpModulus.class,
+            OpMinus.class, // also before a number
             OperatorBetween.class,
             Ternary.class,
             Elvis.class,
@@ -104,7 +86,7 @@ final class ExpressionCheck {
             checkChain(chain);
         } else if (node instanceof OperatorMatches matches) {
             checkPattern(matches);
-        } else if (OPERATORS.contains(node.getClass())) {
+        } else if (isOperator(node)) {
             checkOperands(node);
             checkChildren(node);
         } else if (!(node instanceof Literal)) {
@@ -112,6 +94,12 @@ final class ExpressionCheck {
                     "'" + node.toStringAST() + "' can't be used in an expression of a policy,"
                             + " which can use only the facts of a request: " + FACTS);
         }
+    }
+
+    private static boolean isOperator(SpelNode node) {
+        return OPERATORS.contains(node.getClass())
+                || ExactArithmetic.isComparison(node)
+                || ExactArithmetic.isCalculation(node) && !(node instanceof OperatorPower);
     }
 
     private void checkChildren(SpelNode node) {

@@ -1,7 +1,6 @@
 package io.ratelimit.key;
 
 import io.ratelimit.Keys;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
@@ -39,11 +38,7 @@ public record KeyPart(String name, KeyResolver resolver, Availability availabili
 
     /** Returns the names of parts, in the same order. */
     public static List<String> names(List<KeyPart> parts) {
-        List<String> names = new ArrayList<>(parts.size());
-        for (KeyPart part : parts) {
-            names.add(part.name);
-        }
-        return names;
+        return parts.stream().map(KeyPart::name).toList();
     }
 
     /**

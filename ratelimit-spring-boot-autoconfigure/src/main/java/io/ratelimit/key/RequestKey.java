@@ -55,18 +55,6 @@ public record RequestKey(
         lane = List.copyOf(lane);
     }
 
-    /** Creates a key without guaranteed shares. */
-    public RequestKey(
-            List<KeyPart> parts,
-            MissingKey onMissing,
-            OverrideTable overrides,
-            @Nullable RequestTier tier,
-            @Nullable RequestLimit limit,
-            FailureListener failures,
-            ThrottleListener listener) {
-        this(parts, onMissing, overrides, tier, limit, List.of(), failures, listener);
-    }
-
     /** Creates a key without overrides and tiers. */
     public RequestKey(List<KeyPart> parts, MissingKey onMissing, FailureListener failures, ThrottleListener listener) {
         this(parts, onMissing, OverrideTable.NONE, null, null, List.of(), failures, listener);

@@ -62,6 +62,7 @@ class OverrideTableTests {
                 new OverrideTable(parts, rules),
                 null,
                 null,
+                List.of(),
                 OverrideTableTests::failed,
                 ThrottleListener.NONE);
     }

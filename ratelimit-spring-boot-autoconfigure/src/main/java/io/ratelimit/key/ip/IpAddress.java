@@ -59,15 +59,7 @@ public record IpAddress(long high, long low) {
 
     /** Returns the dotted form of an IPv4 address. */
     String dotted() {
-        return new StringBuilder(15)
-                .append(low >>> 24 & 0xff)
-                .append('.')
-                .append(low >>> 16 & 0xff)
-                .append('.')
-                .append(low >>> 8 & 0xff)
-                .append('.')
-                .append(low & 0xff)
-                .toString();
+        return (low >>> 24 & 0xff) + "." + (low >>> 16 & 0xff) + "." + (low >>> 8 & 0xff) + "." + (low & 0xff);
     }
 
     /** Returns the text of the IPv6 network around this address. */

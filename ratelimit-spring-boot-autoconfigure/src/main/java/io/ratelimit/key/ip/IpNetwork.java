@@ -28,7 +28,7 @@ public record IpNetwork(IpAddress first, int prefix) {
             throw invalid(text);
         }
         int mappedBits = address.isIpv4() && literal.indexOf(':') < 0 ? IpAddress.MAPPED_PREFIX : 0;
-        int prefix = slash < 0 ? MAX_PREFIX : mappedBits + prefix(text, slash + 1);
+        int prefix = slash < 0 ? MAX_PREFIX : mappedBits + prefix(text.substring(slash + 1));
         if (prefix < mappedBits || prefix > MAX_PREFIX) {
             throw invalid(text);
         }
@@ -47,16 +47,8 @@ public record IpNetwork(IpAddress first, int prefix) {
     }
 
     /** Parses at most three digits; returns a number that is no prefix for any other text. */
-    private static int prefix(String text, int from) {
-        int prefix = 0;
-        for (int i = from; i < text.length(); i++) {
-            char c = text.charAt(i);
-            if (c < '0' || c > '9' || i == from + 3) {
-                return -MAX_PREFIX;
-            }
-            prefix = prefix * 10 + c - '0';
-        }
-        return from == text.length() ? -MAX_PREFIX : prefix;
+    private static int prefix(String text) {
+        return text.matches("[0-9]{1,3}") ? Integer.parseInt(text) : -MAX_PREFIX;
     }
 
     private static IllegalArgumentException invalid(String text) {
