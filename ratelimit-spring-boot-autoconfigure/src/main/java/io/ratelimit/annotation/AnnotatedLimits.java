@@ -148,8 +148,7 @@ final class AnnotatedLimits {
         return new AnnotatedPolicy(
                 throttler,
                 new RequestKey(List.of(), MissingKey.CLIENT_IP, failures, throttlers.listener()),
-                RequestCost.of(1),
-                failures);
+                RequestCost.ONE);
     }
 
     private void add(ThrottlePolicy policy) {

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Objects;
+import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
@@ -73,7 +74,7 @@ record CandidateBeans(ConfigurableListableBeanFactory factory) {
         while (current instanceof Advised proxy) {
             Object target = target(proxy);
             Class<?> type = target != null ? target.getClass() : proxy.getTargetClass();
-            boolean isAdvised = List.of(proxy.getAdvisors()).stream().anyMatch(RateLimitedAdvisor.class::isInstance);
+            boolean isAdvised = Stream.of(proxy.getAdvisors()).anyMatch(RateLimitedAdvisor.class::isInstance);
             if (isAdvised || target == null) {
                 return new CandidateBean(name, type == null ? bean.getClass() : type, true, isAdvised);
             }

@@ -88,7 +88,7 @@ record DeclaredTypes(Method method, @Nullable Class<?> application) {
         ResolvableType type = ResolvableType.forMethodReturnType(method);
         if (CompletionStage.class.isAssignableFrom(method.getReturnType())) {
             type = type.as(CompletionStage.class);
-        } else if (!SettledResult.isMono(method.getReturnType())) {
+        } else if (!CallResult.isMono(method.getReturnType())) {
             return certain(method.getGenericReturnType(), method.getReturnType());
         }
         return type.hasUnresolvableGenerics() ? null : type.getGeneric().resolve();

@@ -110,11 +110,11 @@ record MethodCharge(
     }
 
     private void failed(String fact, String reason) {
-        limit.failures().failed(policy().name(), fact, reason);
+        limit.key().failures().failed(policy().name(), fact, reason);
     }
 
     private void failed(String fact, Throwable failure) {
-        limit.failures().failed(policy().name(), fact, failure);
+        limit.key().failures().failed(policy().name(), fact, failure);
     }
 
     private @Nullable Charge chargeWithoutWait(@Nullable Object[] arguments) {
@@ -125,7 +125,7 @@ record MethodCharge(
                                 () -> cost.value(arguments),
                                 policy().name(),
                                 "the cost of " + annotation,
-                                limit.failures());
+                                limit.key().failures());
         RequestFacts request = key == null || limit.key().tier() != null ? current.facts() : null;
         String tierName = tier == null ? limit.key().tier(policy(), request) : tierName(tier, arguments);
         if (key == null) {
@@ -149,7 +149,7 @@ record MethodCharge(
                             "the actual cost of " + annotation,
                             throttlers,
                             mayWait,
-                            limit.failures());
+                            limit.key().failures());
         }
     }
 

@@ -8,7 +8,6 @@ import io.ratelimit.policy.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.policy.RateLimitProperties.AppliesTo;
 import io.ratelimit.policy.RateLimitProperties.Policy;
-import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.Advisor;
 import org.springframework.aop.config.AopConfigUtils;
@@ -44,7 +43,9 @@ public final class RateLimitAnnotationAutoConfiguration {
             ObjectProvider<Current> current,
             ConfigurableListableBeanFactory beans) {
         return new RateLimitedOperations(
-                new AnnotatedPolicyReader(policies, throttlers).read(),
+                policies.thatApplyTo(AppliesTo.ANNOTATED).stream()
+                        .map(policy -> read(policy, policies, throttlers))
+                        .toList(),
                 properties.mode(),
                 throttlers,
                 current.getIfAvailable(() -> Current.NONE),
@@ -77,44 +78,30 @@ public final class RateLimitAnnotationAutoConfiguration {
         }
     }
 
-    /** Reads the policies that limit annotated methods. */
-    private record AnnotatedPolicyReader(ConfiguredPolicies policies, Throttlers throttlers) {
+    private static AnnotatedPolicy read(ConfiguredPolicy policy, ConfiguredPolicies policies, Throttlers throttlers) {
+        checkSelectsNoRequests(policy, policy.properties());
+        return new AnnotatedPolicy(
+                throttlers.get(policy.name()), policies.key(policy, throttlers.listener()), policies.cost(policy));
+    }
 
-        /** @throws InvalidConfigurationPropertyValueException if a policy has a property that is only for requests */
-        List<AnnotatedPolicy> read() {
-            return policies.thatApplyTo(AppliesTo.ANNOTATED).stream()
-                    .map(this::read)
-                    .toList();
-        }
+    /** Checks that no property selects requests: it would have no effect. */
+    private static void checkSelectsNoRequests(ConfiguredPolicy policy, Policy written) {
+        check(written.paths().isEmpty(), policy.property("paths"), written.paths());
+        check(written.excludePaths().isEmpty(), policy.property("exclude-paths"), written.excludePaths());
+        check(written.methods().isEmpty(), policy.property("methods"), written.methods());
+        check(written.condition() == null, policy.property("condition"), written.condition());
+        check(written.phase() == null, policy.property("phase"), written.phase());
+        check(written.settle() == null, policy.property("settle"), written.settle());
+        check(written.refundOn().isEmpty(), policy.property("refund-on"), written.refundOn());
+    }
 
-        private AnnotatedPolicy read(ConfiguredPolicy policy) {
-            checkHasNoRequests(RateLimitProperties.property(policy.name()), policy.properties());
-            return new AnnotatedPolicy(
-                    throttlers.get(policy.name()),
-                    policies.key(policy, throttlers.listener()),
-                    policies.cost(policy),
-                    policies.failures());
-        }
-
-        /** Checks that no property selects requests: it would have no effect. */
-        private static void checkHasNoRequests(String property, Policy policy) {
-            check(policy.paths().isEmpty(), property + ".paths", policy.paths());
-            check(policy.excludePaths().isEmpty(), property + ".exclude-paths", policy.excludePaths());
-            check(policy.methods().isEmpty(), property + ".methods", policy.methods());
-            check(policy.condition() == null, property + ".condition", policy.condition());
-            check(policy.phase() == null, property + ".phase", policy.phase());
-            check(policy.settle() == null, property + ".settle", policy.settle());
-            check(policy.refundOn().isEmpty(), property + ".refund-on", policy.refundOn());
-        }
-
-        private static void check(boolean absent, String property, @Nullable Object value) {
-            if (!absent) {
-                throw new InvalidConfigurationPropertyValueException(
-                        property,
-                        value,
-                        "A policy with 'applies-to: annotated' limits calls of methods, not requests: remove the property, or"
-                                + " set 'applies-to: requests'.");
-            }
+    private static void check(boolean absent, String property, @Nullable Object value) {
+        if (!absent) {
+            throw new InvalidConfigurationPropertyValueException(
+                    property,
+                    value,
+                    "A policy with 'applies-to: annotated' limits calls of methods, not requests: remove the property, or"
+                            + " set 'applies-to: requests'.");
         }
     }
 }

@@ -5,15 +5,13 @@ import io.ratelimit.Throttlers;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
-import org.aopalliance.aop.Advice;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.aopalliance.intercept.MethodInvocation;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.ClassFilter;
-import org.springframework.aop.Pointcut;
 import org.springframework.aop.config.AopConfigUtils;
 import org.springframework.aop.framework.ProxyConfig;
-import org.springframework.aop.support.AbstractPointcutAdvisor;
+import org.springframework.aop.support.DefaultPointcutAdvisor;
 import org.springframework.aop.support.StaticMethodMatcherPointcut;
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.util.ClassUtils;
@@ -22,31 +20,17 @@ import org.springframework.util.ClassUtils;
  * The advisor that charges calls of {@link RateLimited} methods. Its place is after method security, so a forbidden call
  * takes no token. It is also before transactions and caches, so a denied call opens no transaction.
  */
-final class RateLimitedAdvisor extends AbstractPointcutAdvisor {
+final class RateLimitedAdvisor extends DefaultPointcutAdvisor {
 
     /** Method security has the orders 100 to 600; transactions and caches come last. */
     static final int ORDER = 700;
 
     private static final long serialVersionUID = 1;
 
-    private final transient Advice advice;
-    private final transient Pointcut pointcut;
-
     /** @param beans contains the operations, which are created after the advisor */
     RateLimitedAdvisor(BeanFactory beans) {
-        this.advice = new Interceptor(beans);
-        this.pointcut = new AnnotatedMethods(beans);
+        super(new AnnotatedMethods(beans), new Interceptor(beans));
         setOrder(ORDER);
-    }
-
-    @Override
-    public Advice getAdvice() {
-        return advice;
-    }
-
-    @Override
-    public Pointcut getPointcut() {
-        return pointcut;
     }
 
     private static final class AnnotatedMethods extends StaticMethodMatcherPointcut {
@@ -118,7 +102,7 @@ final class RateLimitedAdvisor extends AbstractPointcutAdvisor {
                 Object settled = operation.settles()
                         ? operation.settled(result, call.getArguments(), decision, throttlers)
                         : result;
-                return decision.isInFlight() ? InFlightResult.of(settled, decision::release) : settled;
+                return decision.isInFlight() ? CallResult.ending(settled, decision::release) : settled;
             } catch (Throwable failure) {
                 decision.release();
                 throw failure;

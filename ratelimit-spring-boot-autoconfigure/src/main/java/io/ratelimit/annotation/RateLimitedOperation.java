@@ -80,7 +80,7 @@ final class RateLimitedOperation {
     /** Returns the result of a call, and settles the call when its value is there. */
     @Nullable
     Object settled(@Nullable Object result, @Nullable Object[] arguments, Decision decision, Throttlers throttlers) {
-        return SettledResult.of(result, (value, mayWait) -> {
+        return CallResult.settled(result, (value, mayWait) -> {
             @Nullable Object[] all = Arrays.copyOf(arguments, arguments.length + 1);
             all[arguments.length] = value;
             for (Answer taken : decision.taken()) {

@@ -200,10 +200,8 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
      *
      * @param key the key of a call if the annotation has none
      * @param cost the tokens of a call if the annotation has no cost; its maximum also holds for costs of annotations
-     * @param failures notified if the cost, the key or the tier of a call can't be computed
      */
-    public record AnnotatedPolicy(
-            PolicyThrottler throttler, RequestKey key, RequestCost cost, FailureListener failures) {
+    public record AnnotatedPolicy(PolicyThrottler throttler, RequestKey key, RequestCost cost) {
 
         /** Returns the policy with its present limits. */
         ThrottlePolicy policy() {
@@ -219,7 +217,7 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
         long cost(Current current) {
             Long constant = cost.constant();
             RequestFacts request = constant == null ? current.facts() : null;
-            return request == null ? cost.minTokens() : cost.tokens(request, policy().name(), failures);
+            return request == null ? cost.minTokens() : cost.tokens(request, policy().name(), key.failures());
         }
     }
 

@@ -110,14 +110,14 @@ final class RateLimitedReader {
             return;
         }
         ResolvableType result = ResolvableType.forMethodReturnType(location.method(), location.type());
-        if (InFlightResult.hidesEnd(result)) {
+        if (CallResult.hidesEnd(result)) {
             throw location.invalid(
                     "limits the calls in flight, but the method returns a " + result
                             + ", which doesn't report its completion",
                     "Return a CompletableFuture. If the method handles requests, a policy with 'in-flight' and 'paths'"
                             + " counts them until their responses are complete.");
         }
-        Class<?> replacement = InFlightResult.replacement(result.resolve(Object.class));
+        Class<?> replacement = CallResult.replacement(result.resolve(Object.class));
         if (replacement != null) {
             throw location.invalid(
                     "limits the calls in flight, but the method returns a " + result
@@ -220,7 +220,7 @@ final class RateLimitedReader {
             return null;
         }
         Class<?> type = Signature.of(location.method()).result();
-        String result = SettledResult.obstacle(type);
+        String result = CallResult.withoutValue(type);
         if (result != null) {
             throw location.invalid(
                     "has a settle, but the method returns " + result,

@@ -68,12 +68,7 @@ final class RateLimitedScanner {
                 return true;
             }
         }
-        for (Class<?> implemented : interfaces(type)) {
-            if (HAS_ANNOTATION.get(implemented)) {
-                return true;
-            }
-        }
-        return false;
+        return interfaces(type).stream().anyMatch(HAS_ANNOTATION::get);
     }
 
     /** Returns all interfaces of a type: its own, those of its superclasses, and those that they extend. */
@@ -97,12 +92,7 @@ final class RateLimitedScanner {
     }
 
     private static boolean isOnAnyMethod(Class<?> type) {
-        for (Method method : methods(type)) {
-            if (isOn(method) || isExempt(method)) {
-                return true;
-            }
-        }
-        return false;
+        return Stream.of(methods(type)).anyMatch(method -> isOn(method) || isExempt(method));
     }
 
     /** Returns no methods for a type that refers to a missing optional class. Spring can't create a bean of it either. */

@@ -299,8 +299,7 @@ class RateLimitedTests extends AnnotatedCalls {
                             (name, what, why) -> {},
                             ThrottleListener.NONE);
                     RateLimitedOperations operations = new RateLimitedOperations(
-                            List.of(new AnnotatedPolicy(
-                                    throttlers.get("tiered"), key, RequestCost.of(1), (name, what, why) -> {})),
+                            List.of(new AnnotatedPolicy(throttlers.get("tiered"), key, RequestCost.of(1))),
                             ThrottlePolicy.Mode.ENFORCE,
                             throttlers,
                             Current.NONE,

@@ -14,13 +14,14 @@ import org.springframework.util.ClassUtils;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
-/** The results of calls in flight: a call runs until it returns, or until the result that it returns is complete. */
-final class InFlightResult {
+/**
+ * The results of methods whose calls are settled or in flight: values, and values that arrive later. A call in flight runs
+ * until it returns, or until the result that it returns is complete.
+ */
+final class CallResult {
 
     private static final boolean REACTOR =
-            ClassUtils.isPresent("reactor.core.publisher.Flux", InFlightResult.class.getClassLoader());
-
-    private InFlightResult() {}
+            ClassUtils.isPresent("reactor.core.publisher.Flux", CallResult.class.getClassLoader());
 
     /** The results whose work Spring MVC begins or awaits when the method has returned. The web classes are optional. */
     private static final Set<String> LATE = Set.of(
@@ -29,6 +30,27 @@ final class InFlightResult {
             "org.springframework.web.context.request.async.WebAsyncTask",
             "org.springframework.web.servlet.mvc.method.annotation.ResponseBodyEmitter",
             "org.springframework.web.servlet.mvc.method.annotation.StreamingResponseBody");
+
+    private CallResult() {}
+
+    /** Returns what a method of this return type returns in place of a value, for messages; null if it returns a value. */
+    static @Nullable String withoutValue(Class<?> type) {
+        if (type == void.class || type == Void.class) {
+            return "nothing";
+        }
+        ReactiveAdapter adapter = adapter(type);
+        if (adapter != null && adapter.isMultiValue()) {
+            return "a stream of several values, " + type.getName();
+        }
+        boolean isLate = adapter != null || Future.class.isAssignableFrom(type);
+        return isLate && !CompletionStage.class.isAssignableFrom(type) && !isMono(type)
+                ? "a " + type.getName() + ", which doesn't report its completion"
+                : null;
+    }
+
+    static boolean isMono(Class<?> type) {
+        return type.getName().equals("reactor.core.publisher.Mono");
+    }
 
     /** Returns whether a method of this return type returns before its work is done, and never reports the end. */
     static boolean hidesEnd(ResolvableType type) {
@@ -69,13 +91,44 @@ final class InFlightResult {
         return ReactiveAdapterRegistry.getSharedInstance().getAdapter(type);
     }
 
+    /** Settles a call. */
+    interface Settlement {
+
+        /**
+         * Settles the call by its value.
+         *
+         * @param mayWait whether this thread may wait for a remote store; not if it brings the value of another thread
+         */
+        void settle(@Nullable Object value, boolean mayWait);
+    }
+
+    /**
+     * Settles a call by the value of its result: at once, or when the value arrives. A failure is not settled.
+     *
+     * @return the result for the caller of the method
+     */
+    static @Nullable Object settled(@Nullable Object result, Settlement settlement) {
+        if (result instanceof CompletionStage<?> stage) {
+            stage.whenComplete((value, failure) -> {
+                if (failure == null) {
+                    settlement.settle(value, false);
+                }
+            });
+        } else if (result != null && REACTOR && Monos.isMono(result)) {
+            return Monos.settled(result, settlement);
+        } else {
+            settlement.settle(result, true);
+        }
+        return result;
+    }
+
     /**
      * Ends a call when its result is complete; at once if it is a plain value.
      *
      * @param end ends the call; its second run has no effect
      * @return the result for the caller of the method
      */
-    static @Nullable Object of(@Nullable Object result, Runnable end) {
+    static @Nullable Object ending(@Nullable Object result, Runnable end) {
         if (result instanceof CompletionStage<?> stage) {
             stage.whenComplete((value, failure) -> end.run());
             return result;
@@ -86,6 +139,23 @@ final class InFlightResult {
             return result;
         }
         return Publishers.ending(result, adapter, end);
+    }
+
+    /** Loaded only if Reactor is on the class path. A second subscription repeats the work, but not the settlement. */
+    private static final class Monos {
+
+        static boolean isMono(Object result) {
+            return result instanceof Mono;
+        }
+
+        static Object settled(Object mono, Settlement settlement) {
+            AtomicBoolean isSettled = new AtomicBoolean();
+            return ((Mono<?>) mono).doOnNext(value -> {
+                if (isSettled.compareAndSet(false, true)) {
+                    settlement.settle(value, false);
+                }
+            });
+        }
     }
 
     /** Loaded only if Reactor is on the class path. */
