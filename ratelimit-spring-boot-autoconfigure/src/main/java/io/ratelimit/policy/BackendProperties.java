@@ -120,7 +120,7 @@ public sealed interface BackendProperties {
     /** Locations of buckets. */
     enum BackendKind {
         /** The memory of each instance. */
-        LOCAL,
+        LOCAL(null),
         /** Redis, shared by all instances. */
         REDIS("Redis"),
         /** A table of a database, shared by all instances. */
@@ -128,11 +128,7 @@ public sealed interface BackendProperties {
 
         private final @Nullable String place;
 
-        BackendKind() {
-            this.place = null;
-        }
-
-        BackendKind(String place) {
+        BackendKind(@Nullable String place) {
             this.place = place;
         }
 

@@ -24,7 +24,6 @@ import io.ratelimit.policy.RateLimitProperties.AppliesTo;
 import io.ratelimit.policy.RateLimitProperties.GuaranteedShare;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -157,21 +156,11 @@ public final class ConfiguredPolicies {
      * @throws RateLimitConfigurationException if a named bean doesn't exist or is of the wrong type
      */
     public RequestKey key(ConfiguredPolicy policy, ThrottleListener listener) {
-        List<KeyPart> parts = new ArrayList<>(policy.properties().key().size());
-        for (KeyPart part : policy.properties().key()) {
-            parts.add(part.withBeans(name -> find(policy.property("key"), name)));
-        }
-        List<KeyPart> lane = new ArrayList<>();
         GuaranteedShare guaranteed = policy.properties().guaranteed();
-        if (guaranteed != null) {
-            guaranteed
-                    .key()
-                    .forEach(part -> lane.add(part.withBeans(name -> find(policy.property("guaranteed.key"), name))));
-        }
         RequestTier tier = policy.properties().tier();
         RequestLimit limit = policy.properties().limit();
         return new RequestKey(
-                parts,
+                withBeans(policy.properties().key(), policy.property("key")),
                 policy.properties().onMissingKey(),
                 policy.overrides(),
                 tier == null ? null : tier.withBeans(name -> find(policy.property("tier"), name)),
@@ -180,9 +169,15 @@ public final class ConfiguredPolicies {
                         : limit.withBean(
                                 name -> find(policy.property("limit"), name, LimitResolver.class),
                                 policy.cost().minTokens()),
-                lane,
+                guaranteed == null ? List.of() : withBeans(guaranteed.key(), policy.property("guaranteed.key")),
                 failures,
                 listener);
+    }
+
+    private List<KeyPart> withBeans(List<KeyPart> parts, String property) {
+        return parts.stream()
+                .map(part -> part.withBeans(name -> find(property, name)))
+                .toList();
     }
 
     /**

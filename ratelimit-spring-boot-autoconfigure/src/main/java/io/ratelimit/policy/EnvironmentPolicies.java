@@ -1,7 +1,6 @@
 package io.ratelimit.policy;
 
 import io.ratelimit.policy.RateLimitProperties.Policy;
-import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -46,14 +45,10 @@ record EnvironmentPolicies(Set<String> names, ConfigurableEnvironment environmen
     }
 
     private static List<String> propertiesOfPolicies(EnumerablePropertySource<?> source) {
-        List<String> properties = new ArrayList<>();
         String policies = PolicyNames.plain(PolicyNames.POLICIES);
-        for (String property : source.getPropertyNames()) {
-            if (PolicyNames.plain(property).startsWith(policies)) {
-                properties.add(property);
-            }
-        }
-        return properties;
+        return Stream.of(source.getPropertyNames())
+                .filter(property -> PolicyNames.plain(property).startsWith(policies))
+                .toList();
     }
 
     private void check(List<String> properties, PropertySource<?> source, List<EnumerablePropertySource<?>> sources) {

@@ -12,22 +12,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * The parser of keys that are written as text: those of overrides and those of the actuator's {@code key} parameters.
  * Converts each text to the form that the part has for requests. Immutable.
+ *
+ * @param ignoreCase whether keys that differ only in case are equal
+ * @param ipv6Prefix the number of leading bits that identify a client with an IPv6 address
  */
-final class KeyTexts {
-
-    private final List<KeyPart> parts;
-    private final boolean ignoreCase;
-    private final int ipv6Prefix;
-
-    /**
-     * @param ignoreCase whether keys that differ only in case are equal
-     * @param ipv6Prefix the number of leading bits that identify a client with an IPv6 address
-     */
-    KeyTexts(List<KeyPart> parts, boolean ignoreCase, int ipv6Prefix) {
-        this.parts = List.copyOf(parts);
-        this.ignoreCase = ignoreCase;
-        this.ipv6Prefix = ipv6Prefix;
-    }
+record KeyTexts(List<KeyPart> parts, boolean ignoreCase, int ipv6Prefix) {
 
     /**
      * Parses a key of an override. The messages of exceptions quote the text, which comes from the configuration.
@@ -109,11 +98,7 @@ final class KeyTexts {
         return List.of(parsed);
     }
 
-    /**
-     * Checks the number of texts in a key.
-     *
-     * @throws IllegalArgumentException if the numbers differ
-     */
+    /** @throws IllegalArgumentException if a key of these parts has another number of texts */
     static void checkSize(List<String> parts, int size) {
         if (size != parts.size()) {
             throw new IllegalArgumentException(

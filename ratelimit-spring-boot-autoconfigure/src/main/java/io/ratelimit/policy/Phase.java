@@ -6,8 +6,9 @@ import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestTier;
 import io.ratelimit.policy.RateLimitProperties.MaxWait;
 import io.ratelimit.policy.RateLimitProperties.Policy;
-import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 
@@ -39,12 +40,12 @@ public enum Phase {
             return mayBeEarly(policy, authenticates) && !mayWait(policy) ? BEFORE_AUTHENTICATION : AFTER_AUTHENTICATION;
         }
         if (policy.phase() == BEFORE_AUTHENTICATION) {
-            for (Input input : inputs(policy)) {
-                if (input.availability == Availability.NEEDS_USER) {
+            inputs(policy).forEach((reason, availability) -> {
+                if (availability == Availability.NEEDS_USER) {
                     throw new InvalidConfigurationPropertyValueException(
-                            property + ".phase", "before-authentication", input.reason);
+                            property + ".phase", "before-authentication", reason);
                 }
-            }
+            });
         }
         return policy.phase();
     }
@@ -60,7 +61,7 @@ public enum Phase {
     }
 
     private static boolean mayBeEarly(Policy policy, boolean authenticates) {
-        return inputs(policy).stream().allMatch(input -> input.availability == Availability.IMMEDIATE)
+        return inputs(policy).values().stream().allMatch(Availability.IMMEDIATE::equals)
                 && (!authenticates || KeyPart.names(policy.key()).contains("ip"));
     }
 
@@ -69,34 +70,34 @@ public enum Phase {
         return maxWait != null && !maxWait.duration().isZero();
     }
 
-    private static List<Input> inputs(Policy policy) {
-        List<Input> inputs = new ArrayList<>();
+    /** Returns when each fact is known that the policy depends on, by the reason why one of the user can't be read early. */
+    private static Map<String, Availability> inputs(Policy policy) {
+        Map<String, Availability> inputs = new LinkedHashMap<>();
         for (KeyPart part : policy.key()) {
-            inputs.add(new Input(
-                    part.availability(),
+            inputs.put(
                     "The key has the part '" + part.name() + "', which is unknown before authentication: all requests"
-                            + " would share one bucket. Remove the phase, or key the policy by 'ip'."));
+                            + " would share one bucket. Remove the phase, or key the policy by 'ip'.",
+                    part.availability());
         }
-        if (policy.guaranteed() != null) {
-            for (KeyPart part : policy.guaranteed().key()) {
-                inputs.add(new Input(
-                        part.availability(),
-                        "The guaranteed shares have the key '" + part.name()
-                                + "', which is unknown before authentication: no"
-                                + " request would have a share. Remove the phase, or key the shares by 'ip'."));
-            }
+        for (KeyPart part : policy.guaranteed() == null
+                ? List.<KeyPart>of()
+                : policy.guaranteed().key()) {
+            inputs.put(
+                    "The guaranteed shares have the key '" + part.name() + "', which is unknown before authentication:"
+                            + " no request would have a share. Remove the phase, or key the shares by 'ip'.",
+                    part.availability());
         }
-        inputs.add(new Input(policy.cost().availability(), reason("cost", policy.cost())));
+        inputs.put(reason("cost", policy.cost()), policy.cost().availability());
         RequestTier tier = policy.tier();
         if (tier != null) {
-            inputs.add(new Input(tier.availability(), reason("tier", tier)));
+            inputs.put(reason("tier", tier), tier.availability());
         }
         if (policy.limit() != null) {
-            inputs.add(new Input(Availability.MAY_CHANGE, reason("limit", policy.limit())));
+            inputs.put(reason("limit", policy.limit()), Availability.MAY_CHANGE);
         }
         RequestCondition condition = policy.condition();
         if (condition != null) {
-            inputs.add(new Input(condition.availability(), reason("condition", condition)));
+            inputs.put(reason("condition", condition), condition.availability());
         }
         return inputs;
     }
@@ -105,12 +106,4 @@ public enum Phase {
         return "The " + property + " '" + expression + "' reads the user, who is unknown before authentication. Remove"
                 + " the phase, or don't read the user.";
     }
-
-    /**
-     * A fact that the policy depends on.
-     *
-     * @param availability when the fact is known
-     * @param reason why the early phase is impossible if the fact is known only with the user
-     */
-    private record Input(Availability availability, String reason) {}
 }

@@ -96,27 +96,18 @@ final class PolicyNames {
 
     private static void checkSource(EnumerablePropertySource<?> source) {
         for (String property : source.getPropertyNames()) {
-            String name = property.startsWith(POLICIES) ? nameIn(property) : "";
+            String name = property.startsWith(POLICIES)
+                    ? property.substring(POLICIES.length()).split("[.\\[]", 2)[0]
+                    : "";
             if (!name.isEmpty()) {
                 checkName(name, POLICIES + name);
                 if (source.getProperty(property) instanceof Double number) {
+                    String leaf = property.substring(property.lastIndexOf('.') + 1);
                     throw new InvalidConfigurationPropertyValueException(
-                            property, number, leaf(property) + " must be a whole number, but was " + number);
+                            property, number, leaf + " must be a whole number, but was " + number);
                 }
             }
         }
-    }
-
-    private static String leaf(String property) {
-        return property.substring(property.lastIndexOf('.') + 1);
-    }
-
-    private static String nameIn(String property) {
-        int end = POLICIES.length();
-        while (end < property.length() && property.charAt(end) != '.' && property.charAt(end) != '[') {
-            end++;
-        }
-        return property.substring(POLICIES.length(), end);
     }
 
     private static void checkName(String name, String property) {

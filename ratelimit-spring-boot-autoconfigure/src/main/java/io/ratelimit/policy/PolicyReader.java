@@ -7,7 +7,6 @@ import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Rate;
 import io.ratelimit.RetryJitter;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.policy.BackendProperties.BackendKind;
@@ -35,8 +34,16 @@ import org.springframework.boot.context.properties.source.InvalidConfigurationPr
 /**
  * Reads the properties of one policy into the records of the core, and checks all that doesn't depend on the web. The
  * paths, methods and phase of a policy for requests are read by {@code RequestPolicyReader}.
+ *
+ * @param property the path of the policy
+ * @param backend the place of the buckets; null for a store of the application, which is asked itself what it can do
  */
-final class PolicyReader {
+record PolicyReader(
+        String name,
+        String property,
+        Policy properties,
+        RateLimitProperties application,
+        @Nullable BackendKind backend) {
 
     /** The shortest time to full of a bucket, in leases. */
     private static final int MIN_LEASES_TO_FULL = 4;
@@ -44,32 +51,14 @@ final class PolicyReader {
     /** The smallest capacity of which a lease of a twentieth contains two tokens. */
     private static final int MIN_LEASED_CAPACITY = 40;
 
-    private final String name;
-    private final Policy properties;
-    private final String property;
-    private final Mode applicationMode;
-    private final boolean byTransaction;
-
-    /** The place of the buckets; null for a store of the application, which is asked itself what it can do. */
-    private final @Nullable BackendKind backend;
-
-    private PolicyReader(
-            String name, Policy properties, RateLimitProperties application, @Nullable BackendKind backend) {
-        this.name = name;
-        this.properties = properties;
-        this.property = RateLimitProperties.property(name);
-        this.applicationMode = application.mode();
-        this.byTransaction = application.redis().strategy() == Strategy.TRANSACTION;
-        this.backend = backend;
-    }
-
     /** @param ownStore whether a store of the application has all buckets, whatever 'backend' is */
     static List<ConfiguredPolicy> read(RateLimitProperties properties, boolean ownStore) {
         List<ConfiguredPolicy> policies = new ArrayList<>();
         int ipv6Prefix = properties.clientIp().ipv6Prefix();
         properties.policies().forEach((name, policy) -> {
             BackendKind backend = ownStore ? null : requireNonNullElse(policy.backend(), properties.backend());
-            ThrottlePolicy read = new PolicyReader(name, policy, properties, backend).read();
+            String property = RateLimitProperties.property(name);
+            ThrottlePolicy read = new PolicyReader(name, property, policy, properties, backend).read();
             policies.add(new ConfiguredPolicy(policy, read, new OverrideReader(policy, read, ipv6Prefix).read()));
         });
         return policies;
@@ -87,9 +76,13 @@ final class PolicyReader {
         ThrottlePolicy read = valid(property + ".max-keys", maxKeys, () -> policy.withMaxKeys(maxKeys))
                 .withTiers(tiers(spec))
                 .withIgnoreCase(properties.ignoreCase())
-                .withMode(properties.mode().weaker(applicationMode))
+                .withMode(properties.mode().weaker(application.mode()))
                 .withRetryJitter(jitter == null ? RetryJitter.NONE : jitter);
-        return withLease(withWaiting(new ShareReader(property, properties, backend, byTransaction).read(read)));
+        return withLease(withWaiting(new ShareReader(property, properties, backend, byTransaction()).read(read)));
+    }
+
+    private boolean byTransaction() {
+        return application.redis().strategy() == Strategy.TRANSACTION;
     }
 
     private BucketSpec spec() {
@@ -101,16 +94,13 @@ final class PolicyReader {
                 throw noRate("throttle policy", name, property);
             }
             checkWithoutRate();
-            return slots(properties.inFlight(), property);
+            int inFlight = properties.inFlight();
+            return valid(property + ".in-flight", inFlight, () -> BucketSpec.inFlight(inFlight));
         }
         BucketSpec spec = valid(property + ".rate", rate, () -> spec(rate, rate.tokens(), properties));
         BucketSpec sized =
                 capacity == null ? spec : valid(property + ".capacity", capacity, () -> spec.withCapacity(capacity));
         return withSlots(sized, properties.inFlight(), property);
-    }
-
-    private static BucketSpec slots(int inFlight, String at) {
-        return valid(at + ".in-flight", inFlight, () -> BucketSpec.inFlight(inFlight));
     }
 
     private static BucketSpec withSlots(BucketSpec spec, @Nullable Integer inFlight, String at) {
@@ -142,7 +132,7 @@ final class PolicyReader {
         boolean any = properties.inFlight() != null
                 || properties.tiers().values().stream().anyMatch(tier -> tier.inFlight() != null)
                 || properties.overrides().stream().anyMatch(override -> override.inFlight() != null);
-        boolean shares = backend == BackendKind.REDIS && !byTransaction;
+        boolean shares = backend == BackendKind.REDIS && !byTransaction();
         if (any && backend != null && backend != BackendKind.LOCAL && !shares) {
             throw new RateLimitConfigurationException(
                     "The throttle policy '" + name
@@ -276,7 +266,8 @@ final class PolicyReader {
     }
 
     private static BucketSpec spec(Rate rate, @Nullable Long capacity, Policy policy, String at, String owner) {
-        try {
+        String where = at + (capacity == null ? ".rate" : ".capacity");
+        return valid(where, capacity == null ? rate : capacity, () -> {
             BucketSpec spec = spec(rate, capacity == null ? rate.tokens() : capacity, policy);
             long cost = ConfiguredPolicy.cost(policy).minTokens();
             if (spec.capacity() < cost) {
@@ -284,12 +275,7 @@ final class PolicyReader {
                         + ", but was " + spec.capacity() + ": no request of " + owner + " could ever be allowed");
             }
             return spec;
-        } catch (IllegalArgumentException invalid) {
-            throw new InvalidConfigurationPropertyValueException(
-                    at + (capacity == null ? ".rate" : ".capacity"),
-                    capacity == null ? rate : capacity,
-                    invalid.getMessage());
-        }
+        });
     }
 
     private ThrottlePolicy withWaiting(ThrottlePolicy policy) {

@@ -15,7 +15,7 @@ import org.springframework.util.ReflectionUtils;
 
 /**
  * Binds what Spring can't: it converts the scalars of YAML to the types of the properties, and reads the keys of overrides.
- * It skips the properties of policies that are {@linkplain AbsentProperties absent}.
+ * It skips the properties of policies that are absent.
  *
  * <ul>
  *   <li>A number or a boolean is read as text by the type's method {@code of(String)}. {@code rate: 5} then fails as
@@ -34,7 +34,7 @@ final class PropertyBinding implements ConditionalGenericConverter, Configuratio
 
     @Override
     public BindHandler apply(BindHandler parent) {
-        return new AbsentProperties(new OverrideKeysBinding(parent));
+        return new PolicyBindHandler(parent);
     }
 
     @Override
