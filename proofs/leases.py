@@ -50,6 +50,8 @@ class RedisBucket:
             for cost in self.costs:
                 if lease[1] >= cost:
                     yield 'lease %d pays %d' % (k, cost), lambda k=k, cost=cost: self.use(state, k, cost)
+                elif lease[1] and any(later[0] == lease[0] and lease[1] + later[1] >= cost for later in leases[k + 1:]):
+                    yield 'both leases pay %d' % cost, lambda k=k, cost=cost: self.use(state, k, cost)
         seen = set()
         for k, grant in enumerate(grants):
             if grant[2] is not DONE and grant not in seen:
@@ -112,7 +114,8 @@ class RedisBucket:
     def use(self, state, k, cost):
         now, key, leases, grants, base = state
         i, left, end, due, missing, live = leases[k]
-        leases = leases[:k] + ((i, left - cost, end, due, missing, live),) + leases[k + 1:]
+        some = min(left, cost)                                   # the later lease pays the rest
+        leases = tuple(l[:1] + (l[1] - (some if j == k else cost - some if j > k else 0),) + l[2:] for j, l in enumerate(leases))
         receipt = (cost, i, due, max(missing - cost * self.specs[i][1], 0), live, k, 0)
         return self.state(now, key, leases, grants + ((now, self.unit * cost, receipt),), base)
 
@@ -222,6 +225,7 @@ def main():
             ('two limits, one twice as fast', RedisBucket([(1, 1, 5, 1), SLOW], 2, most_open=2), None),
             ('two limits, one of a smaller capacity', RedisBucket([(1, 1, 5, 1), (1, 1, 3, 1)], 2, most_open=2), None),
             ('costs of one and two, settled at less', RedisBucket([SLOW], 2, costs=(1, 2), partial=True), 30_000),
+            ('calls that two leases pay', RedisBucket([(1, 1, 10, 1)], 2, costs=(1, 2), most=(3,), most_open=2), 60_000),
             ('two limits, refill in batches of two lengths', RedisBucket([(2, 2, 5, 2), (4, 4, 4, 4)], 2, most_open=1), 20_000)):
         report.holds(name, explore(model.start, model.steps, most_states=states or 10_000_000))
     broken, histories = None, 1_000

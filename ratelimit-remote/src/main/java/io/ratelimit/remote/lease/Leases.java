@@ -183,8 +183,8 @@ public final class Leases {
                 return denial;
             }
         }
-        if (bucket.isMostlyUsed() && !bucket.isShort(now) && bucket.startRequest()) {
-            renew(bucket, charge);
+        if (bucket.isMostlyUsed() && !bucket.isShort(now) && bucket.request() == null) {
+            renew(bucket, charge, now);
         }
         return lease.answer(charge, now);
     }
@@ -247,10 +247,9 @@ public final class Leases {
     }
 
     /** Renews the lease in the background, unless it is so small that the call which finds no tokens may as well do so. */
-    private void renew(LeasedBucket bucket, Charge charge) {
-        long maxTokens = bucket.tokensAhead(time.nanoTime());
-        if (maxTokens < MIN_RENEWAL || !bucket.isEnough(maxTokens)) {
-            bucket.endRequest();
+    private void renew(LeasedBucket bucket, Charge charge, long now) {
+        long maxTokens = bucket.tokensAhead(now);
+        if (maxTokens < MIN_RENEWAL || !bucket.isEnough(maxTokens) || !bucket.startRequest()) {
             return;
         }
         try {
