@@ -8,44 +8,45 @@ final class HeldSlot extends AtomicBoolean {
 
     private static final long serialVersionUID = 1;
 
+    /** The start of a call whose time nobody needs. */
+    private static final long UNMEASURED = Long.MIN_VALUE;
+
     private final transient PolicyThrottler throttler;
     private final transient @Nullable KeySlots slots;
     private final transient SharedSlots.@Nullable Slot shared;
     private final transient TimeSource time;
     private final transient long since;
 
-    HeldSlot(PolicyThrottler throttler, KeySlots slots, TimeSource time, long since) {
-        this(throttler, slots, null, time, since);
+    HeldSlot(PolicyThrottler throttler, KeySlots slots, TimeSource time) {
+        this(throttler, slots, null, time);
     }
 
-    HeldSlot(PolicyThrottler throttler, SharedSlots.Slot shared, TimeSource time, long since) {
-        this(throttler, null, shared, time, since);
+    HeldSlot(PolicyThrottler throttler, SharedSlots.Slot shared, TimeSource time) {
+        this(throttler, null, shared, time);
     }
 
     private HeldSlot(
-            PolicyThrottler throttler,
-            @Nullable KeySlots slots,
-            SharedSlots.@Nullable Slot shared,
-            TimeSource time,
-            long since) {
+            PolicyThrottler throttler, @Nullable KeySlots slots, SharedSlots.@Nullable Slot shared, TimeSource time) {
         this.throttler = throttler;
         this.slots = slots;
         this.shared = shared;
         this.time = time;
-        this.since = since;
+        this.since = throttler.measuresHeld() ? time.nanoTime() : UNMEASURED;
     }
 
     /** Releases the slot, unless it has been released before. */
     void release() {
         if (compareAndSet(false, true)) {
-            long heldNanos = time.nanoTime() - since;
+            long heldNanos = since == UNMEASURED ? UNMEASURED : time.nanoTime() - since;
             if (slots != null) {
                 throttler.slots().release(slots);
             } else if (shared != null) {
                 shared.release();
             }
-            throttler.slots().record(heldNanos);
-            throttler.listener().released(heldNanos);
+            if (heldNanos != UNMEASURED) {
+                throttler.slots().record(heldNanos);
+                throttler.listener().released(heldNanos);
+            }
         }
     }
 }

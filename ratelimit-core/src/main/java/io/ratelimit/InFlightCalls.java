@@ -69,31 +69,12 @@ final class InFlightCalls {
     }
 
     /**
-     * Returns whether a call is allowed, for a caller that doesn't keep the decision.
-     *
-     * @throws IllegalStateException if the call is in flight, since it could never be released
-     */
-    static boolean allowedForGood(Decision decision) {
-        if (decision.isInFlight()) {
-            ThrottlePolicy policy = decision.taken().get(0).policy();
-            PolicyThrottler throttler = policy.throttler();
-            decision.release();
-            if (throttler != null) {
-                throttler.giveBack(decision);
-            }
-            throw new IllegalStateException("the policy '" + policy.name()
-                    + "' limits the calls in flight: call decide or acquire, and release the decision after the call");
-        }
-        return decision.allowed();
-    }
-
-    /**
      * Takes the slots of the charges, and the tokens by the taker. The decision of an allowed call holds the slots.
      *
      * @throws InterruptedWait if the thread is interrupted while the call waits for a slot
      */
     Decision take(List<Charge> charges, Taker tokens) {
-        Call call = new Call();
+        Call call = new Call(tokens.mayWait());
         try {
             return call.take(charges, tokens);
         } catch (RuntimeException | Error failed) {
@@ -134,8 +115,12 @@ final class InFlightCalls {
         private List<HeldSlot> held = List.of();
         private List<Request> requests = List.of();
         private List<Answer> slots = List.of();
-        private final long start = time.nanoTime();
+        private final long start;
         private long waited;
+
+        Call(boolean mayWait) {
+            this.start = mayWait ? time.nanoTime() : 0;
+        }
 
         Decision take(List<Charge> charges, Taker taker) {
             Decision decision = takeLocal(charges, taker.mayWait()) ? takeShared(charges, taker) : Decision.of(slots);
@@ -218,7 +203,7 @@ final class InFlightCalls {
                 }
                 if (slot != null && allowed) {
                     PolicyThrottler throttler = throttlers.of(charge.policy());
-                    held = with(held, new HeldSlot(throttler, slot, time, start + waited));
+                    held = with(held, new HeldSlot(throttler, slot, time));
                 }
             }
             requests = allowed ? List.of() : requests;
@@ -287,7 +272,7 @@ final class InFlightCalls {
             if (slots == null) {
                 return denied(charge, Outcome.TOO_MANY_IN_FLIGHT);
             }
-            held = with(held, new HeldSlot(throttler, slots, time, start + waited));
+            held = with(held, new HeldSlot(throttler, slots, time));
             return allowed(charge, slots.held());
         }
 

@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
@@ -16,6 +17,11 @@ final class PolicySlots {
 
     private static final long SHORTEST_RETRY = TimeUnit.SECONDS.toNanos(1);
     private static final int REMEMBERED = 32;
+
+    /** The mean from which on the time of every call is measured. */
+    private static final long LONG_CALL = TimeUnit.MILLISECONDS.toNanos(1);
+
+    private static final int SHORT_CALLS = 8;
 
     private final Map<String, KeySlots> keys = new ConcurrentHashMap<>();
     /** The slots that were left without a held one last; perhaps used again since, or closed. */
@@ -93,6 +99,15 @@ final class PolicySlots {
                 removeClosed(before);
             }
         }
+    }
+
+    /**
+     * Returns whether the next call's time is needed for the mean. Of short calls, one of eight is enough: two readings of the
+     * clock take as long as to take a slot and to release it.
+     */
+    boolean isMeasured() {
+        long mean = meanHeldNanos.getOpaque();
+        return mean == 0 || mean >= LONG_CALL || ThreadLocalRandom.current().nextInt(SHORT_CALLS) == 0;
     }
 
     /** Records how long a slot was held: follows the mean of the last slots. Concurrent calls may lose a value, which doesn't matter. */

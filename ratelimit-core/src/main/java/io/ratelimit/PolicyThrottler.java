@@ -26,6 +26,7 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
     private final @Nullable SharedSlots sharedSlots;
     private volatile ThrottlePolicy policy;
     private volatile PolicyListener listener = PolicyListener.NONE;
+    private volatile boolean reportsHeld;
     private volatile @Nullable PolicyBuckets buckets;
 
     PolicyThrottler(ThrottlePolicy policy, Throttlers throttlers) {
@@ -110,6 +111,12 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
 
     void setListener(PolicyListener listener) {
         this.listener = listener;
+        this.reportsHeld = GuardedListeners.handlesReleased(listener);
+    }
+
+    /** Returns whether the next call's time in flight is needed: by the listener, or for the mean. */
+    boolean measuresHeld() {
+        return reportsHeld || slots.isMeasured();
     }
 
     /** Returns the buckets in the store that used them last; null before the first use. */

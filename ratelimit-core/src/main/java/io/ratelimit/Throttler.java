@@ -48,7 +48,7 @@ public interface Throttler {
      * @throws BackendException if a remote store fails and has no fallback
      */
     default boolean tryAcquire(long cost) {
-        return InFlightCalls.allowedForGood(decide(cost));
+        return allowedForGood(decide(cost));
     }
 
     /**
@@ -71,7 +71,7 @@ public interface Throttler {
      * @throws InterruptedException if the thread is interrupted while it waits; the tokens are given back
      */
     default boolean tryAcquire(long cost, Duration maxWait) throws InterruptedException {
-        return InFlightCalls.allowedForGood(acquire(cost, maxWait));
+        return allowedForGood(acquire(cost, maxWait));
     }
 
     /**
@@ -87,4 +87,23 @@ public interface Throttler {
      * @throws BackendException if a remote bucket perhaps wasn't forgotten
      */
     void reset();
+
+    /**
+     * Returns whether a call is allowed, for a caller that doesn't keep the decision.
+     *
+     * @throws IllegalStateException if the call is in flight, since it could never be released
+     */
+    private static boolean allowedForGood(Decision decision) {
+        if (decision.isInFlight()) {
+            ThrottlePolicy policy = decision.taken().get(0).policy();
+            PolicyThrottler throttler = policy.throttler();
+            decision.release();
+            if (throttler != null) {
+                throttler.giveBack(decision);
+            }
+            throw new IllegalStateException("the policy '" + policy.name()
+                    + "' limits the calls in flight: call decide or acquire, and release the decision after the call");
+        }
+        return decision.allowed();
+    }
 }

@@ -22,7 +22,9 @@ import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -203,6 +205,71 @@ class InFlightTests {
         assertThat(denied.retryAfter()).isEqualTo(Duration.ofSeconds(1));
         assertThat(denied.describe("request"))
                 .isEqualTo("Too many requests are in flight for 'exports' policy, please retry after 1000 ms.");
+    }
+
+    @Test
+    void theClockIsReadForFewOfTheShortCallsAndForEachLongOne() {
+        AtomicLong nanos = new AtomicLong(1);
+        AtomicInteger readings = new AtomicInteger();
+        Throttler exports = exports(() -> {
+            readings.incrementAndGet();
+            return nanos.get();
+        });
+        for (int call = 0; call < 10_000; call++) {
+            Decision running = exports.decide(1);
+            nanos.addAndGet(1_000);
+            running.release();
+        }
+        assertThat(readings.getAndSet(0)).isBetween(1_000, 5_000);
+
+        for (int call = 0; call < 1_000; call++) {
+            Decision running = exports.decide(1);
+            nanos.addAndGet(30_000_000_000L);
+            running.release();
+        }
+        assertThat(readings.get()).isGreaterThan(1_500);
+        exports.decide(1);
+        exports.decide(1);
+        assertThat(exports.decide(1).retryAfter()).isBetween(Duration.ofSeconds(14), Duration.ofSeconds(15));
+    }
+
+    @Test
+    void aListenerGetsTheTimeOfEveryCall() {
+        List<Long> held = new ArrayList<>();
+        PolicyListener listener = new PolicyListener() {
+            @Override
+            public void decided(Decision decision, Answer answer) {}
+
+            @Override
+            public void released(long nanos) {
+                held.add(nanos);
+            }
+        };
+        Throttler exports = exports(time, new ThrottleListener() {
+            @Override
+            public void decided(Decision decision) {}
+
+            @Override
+            public PolicyListener added(PolicyThrottler throttler) {
+                return listener;
+            }
+        });
+        for (int call = 0; call < 100; call++) {
+            Decision running = exports.decide(1);
+            time.advance(Duration.ofNanos(100 + call));
+            running.release();
+        }
+
+        assertThat(held).isEqualTo(LongStream.range(100, 200).boxed().toList());
+    }
+
+    private static Throttler exports(TimeSource time) {
+        return exports(time, decision -> {});
+    }
+
+    private static Throttler exports(TimeSource time, ThrottleListener listener) {
+        Throttlers throttlers = new Throttlers(List.of(EXPORTS), BucketStore.local(time), time, listener);
+        return throttlers.get("exports").forKey("alice");
     }
 
     @Test
