@@ -167,7 +167,9 @@ final class InFlightCalls {
                 }
                 if (denied == null) {
                     hold(tokens.allowed());
-                    return rated.size() == charges.size() ? tokens : Decision.of(merge(charges, tokens.answers()));
+                    return rated.size() == charges.size()
+                            ? tokens
+                            : new Decision(merge(charges, tokens.answers()), tokens.allowed() ? held : List.of());
                 }
                 if (tokens.allowed()) {
                     throttlers.giveBack(tokens.taken());
@@ -215,7 +217,8 @@ final class InFlightCalls {
             for (int i = 0; i < charges.size(); i++) {
                 Charge charge = charges.get(i);
                 if (charge.spec().hasRate()) {
-                    rated = with(rated, waited == 0 ? charge : charge.withMaxWait(left(charge)));
+                    rated = rated.isEmpty() ? new ArrayList<>(charges.size()) : rated;
+                    rated.add(waited == 0 ? charge : charge.withMaxWait(left(charge)));
                 }
             }
             return rated;
@@ -237,22 +240,25 @@ final class InFlightCalls {
 
         /** Returns the answers of the charges in their order: of the bucket, or of the slots of a charge without a rate. */
         private List<Answer> merge(List<Charge> charges, List<Answer> tokens) {
-            List<Answer> merged = new ArrayList<>(tokens);
-            for (Answer slot : slots) {
-                if (!slot.charge().spec().hasRate()) {
-                    merged.add(Math.min(place(charges, slot.charge()), merged.size()), slot);
+            List<Answer> merged = new ArrayList<>(charges.size());
+            int token = 0;
+            for (int i = 0; i < charges.size(); i++) {
+                if (!charges.get(i).spec().hasRate()) {
+                    addSlot(merged, charges.get(i));
+                } else if (token < tokens.size()) { // a remote store may leave out answers
+                    merged.add(tokens.get(token++));
                 }
             }
             return merged;
         }
 
-        /** Returns the place of this very charge: to compare two policies takes longer than to decide. */
-        private static int place(List<Charge> charges, Charge charge) {
-            int place = 0;
-            while (charges.get(place) != charge) {
-                place++;
+        /** Adds the answer for this very charge: to compare two policies takes longer than to decide. */
+        private void addSlot(List<Answer> answers, Charge charge) {
+            for (int i = 0; i < slots.size(); i++) {
+                if (slots.get(i).charge() == charge) {
+                    answers.add(slots.get(i));
+                }
             }
-            return place;
         }
 
         private Answer take(Charge charge, boolean mayWait) {
