@@ -196,6 +196,7 @@ class RedisInFlightTests {
         await().until(() -> one.get("/actuator/health").body().contains("\"DOWN\"") || one.status("/none") > 0);
 
         redis.start();
+        await().until(() -> registers("pool") == 2); // until then a request of the other application could get a slot
         for (RedisApplication application : List.of(one, other)) {
             await().until(() -> application.condition() == Condition.UP && application.status("/hold/pool") == 429);
         }
@@ -203,6 +204,14 @@ class RedisInFlightTests {
         for (int i = 0; i < 3; i++) {
             awaitHeld(i == 0 ? one : other, "/hold/pool");
         }
+    }
+
+    /** Returns how many applications have registered slots of a policy's only key. */
+    private long registers(String policy) {
+        return RedisProcess.ask(redis.port(), redis -> redis.keys("*:" + policy + "@slots:*").stream()
+                .flatMapToInt(key -> redis.get(key).chars())
+                .filter(character -> character == ';')
+                .count());
     }
 
     @Test
