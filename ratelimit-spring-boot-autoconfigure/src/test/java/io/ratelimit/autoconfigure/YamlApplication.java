@@ -83,6 +83,12 @@ public final class YamlApplication {
         return this;
     }
 
+    /** Starts without web, with this configuration in place of {@link Plain}. */
+    public YamlApplication with(Class<?> configuration) {
+        this.configuration = configuration;
+        return this;
+    }
+
     public YamlApplication withWeb() {
         return withWeb(WebMvc.class);
     }

@@ -3,6 +3,7 @@ package io.ratelimit.policy;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.params.provider.Arguments.arguments;
 
+import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.YamlApplication;
 import io.ratelimit.key.KeyResolver;
 import io.ratelimit.key.RequestFacts;
@@ -119,7 +120,7 @@ public class ConfigurationFailureTests {
 
         YamlApplication application(Path directory) {
             String text = yaml.startsWith("policy: ") ? POLICY + yaml.substring("policy: ".length()) : yaml;
-            YamlApplication application = new YamlApplication(directory, text);
+            YamlApplication application = new YamlApplication(directory, text).with(Limits.class);
             for (String option : options) {
                 int equals = option.indexOf('=');
                 String name = equals < 0 ? option : option.substring(option.lastIndexOf(' ', equals) + 1, equals);
@@ -136,6 +137,11 @@ public class ConfigurationFailureTests {
             return application;
         }
     }
+
+    /** The limits alone: the policies are read before anything that uses them. */
+    @Configuration(proxyBeanMethods = false)
+    @Import(RateLimitAutoConfiguration.class)
+    public static class Limits {}
 
     @Configuration(proxyBeanMethods = false)
     @Import(YamlApplication.WebMvc.class)
