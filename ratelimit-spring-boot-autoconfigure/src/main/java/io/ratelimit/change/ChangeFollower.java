@@ -5,6 +5,7 @@ import io.ratelimit.ChangeBoard;
 import io.ratelimit.ChangeBoard.Posted;
 import io.ratelimit.PolicyThrottler;
 import io.ratelimit.TimeSource;
+import io.ratelimit.change.ChangedLimits.Limit;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;

@@ -6,6 +6,8 @@ import io.ratelimit.ChangeBoard;
 import io.ratelimit.PolicyThrottler;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
+import io.ratelimit.change.ChangedLimits.Limit;
+import io.ratelimit.change.DatedChange.LimitChange;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -92,15 +94,10 @@ public final class LimitChanges implements SmartLifecycle {
     }
 
     /**
-     * Changes a limit of all instances.
+     * Changes a limit of all instances, as {@link #changeHere} changes one of this instance.
      *
-     * @param tier null for the policy's own limit
-     * @param rate null for the present rate
-     * @param capacity null for the present capacity
-     * @param inFlight null for the present number of calls in flight
      * @param until the end of the change: a time such as {@code 2026-11-22T18:00:00Z}, or a duration from now; null for none
-     * @throws IllegalArgumentException if there is no board, all are null, one is invalid, {@code until}
-     *     isn't a time in the future, or a check of the policy refuses the change
+     * @throws IllegalArgumentException also if there is no board, or {@code until} isn't a time in the future
      * @throws BackendException if the board fails
      */
     public Changed changeForAll(
@@ -113,8 +110,8 @@ public final class LimitChanges implements SmartLifecycle {
         LimitChange change = LimitChange.of(rate, capacity, inFlight);
         if (follower == null) {
             throw new IllegalArgumentException(
-                    "changes for all instances are kept in Redis or a database, and this instance follows none there: set"
-                            + " 'ratelimit.backend', or the 'backend' of a policy, to redis or jdbc, and don't set"
+                    "changes for all instances are kept in Redis or a database, and this instance follows none there:"
+                            + " set 'ratelimit.backend', or the 'backend' of a policy, to redis or jdbc, and don't set"
                             + " 'changes: false' below 'ratelimit.redis' or 'ratelimit.jdbc'");
         }
         Limit limit = new Limit(policy, tier);
@@ -145,11 +142,9 @@ public final class LimitChanges implements SmartLifecycle {
     public Changed revert(String policy, @Nullable String tier) {
         Limit limit = new Limit(policy, tier);
         BucketSpec before = limits.spec(limit);
-        boolean forAll = false;
+        boolean forAll = follower != null && follower.remove(limit, System.nanoTime() + MAX_WAIT.toNanos());
         if (follower == null) {
             limits.revert(limit);
-        } else {
-            forAll = follower.remove(limit, System.nanoTime() + MAX_WAIT.toNanos());
         }
         return new Changed(before, limits.spec(limit), forAll, null);
     }

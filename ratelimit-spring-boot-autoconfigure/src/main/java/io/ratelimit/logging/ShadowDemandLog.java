@@ -40,7 +40,6 @@ final class ShadowDemandLog implements AutoCloseable {
         this.time = time;
     }
 
-    /** Starts the first day. */
     public synchronized void start() {
         schedule(time.nanoTime() + DAY_NANOS);
     }
@@ -60,7 +59,6 @@ final class ShadowDemandLog implements AutoCloseable {
         }
     }
 
-    /** Stops. */
     @Override
     public synchronized void close() {
         closed = true;

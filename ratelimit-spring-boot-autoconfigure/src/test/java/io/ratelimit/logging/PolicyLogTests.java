@@ -13,6 +13,7 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.UpkeepTimeSource;
+import io.ratelimit.logging.PolicyLog.LineSampler;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -134,8 +135,10 @@ class PolicyLogTests {
 
         assertThat(lines())
                 .containsExactly(
-                        "INFO Throttle policy 'slow' was changed at runtime: 2/1d, capacity 2; before: 1/1d, capacity 1",
-                        "INFO Throttle policy 'slow' is as configured again: 1/1d, capacity 1; before: 2/1d, capacity 2");
+                        "INFO Throttle policy 'slow' was changed at runtime: 2/1d, capacity 2; before: 1/1d, capacity"
+                                + " 1",
+                        "INFO Throttle policy 'slow' is as configured again: 1/1d, capacity 1; before: 2/1d,"
+                                + " capacity 2");
     }
 
     @Test

@@ -60,12 +60,14 @@ public final class RateLimitWebServletAutoConfiguration {
     private final RateLimitProperties properties;
     private final Environment environment;
     private final PolicyResponses responses;
+    private final FilterRegistrations registrations;
 
     /** Injects the beans that most methods need once, because each look-up by type searches all beans. */
     RateLimitWebServletAutoConfiguration(RateLimitProperties properties, Environment environment) {
         this.properties = properties;
         this.environment = environment;
         this.responses = responses(properties);
+        this.registrations = new FilterRegistrations(properties, environment);
     }
 
     private static PolicyResponses responses(RateLimitProperties properties) {
@@ -131,8 +133,8 @@ public final class RateLimitWebServletAutoConfiguration {
             ObjectProvider<DispatcherServletRegistrationBean> servlet, ObjectProvider<HandlerMapping> mappings) {
         DispatcherServletRegistrationBean registration = servlet.getIfUnique();
         if (registration == null) {
-            logger.warn(
-                    "There is not exactly one DispatcherServlet: all requests have the same endpoint in keys with 'endpoint'");
+            logger.warn("There is not exactly one DispatcherServlet: all requests have the same endpoint in keys with"
+                    + " 'endpoint'");
         }
         return new Endpoints(
                 registration == null ? "" : registration.getServletName(),
@@ -162,23 +164,19 @@ public final class RateLimitWebServletAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean(name = FilterRegistrations.BEFORE_AUTHENTICATION)
     FilterRegistrationBean<RateLimitFilter> rateLimitFilterBeforeAuthentication(ServerLimits.Late limits) {
-        return registrations().beforeAuthentication(limits);
+        return registrations.beforeAuthentication(limits);
     }
 
     @Bean
     @ConditionalOnMissingBean(name = FilterRegistrations.AFTER_AUTHENTICATION)
     FilterRegistrationBean<RateLimitFilter> rateLimitFilterAfterAuthentication(ServerLimits.Late limits) {
-        return registrations().afterAuthentication(limits);
+        return registrations.afterAuthentication(limits);
     }
 
     @Bean
     @ConditionalOnMissingBean(name = FilterRegistrations.DISPATCHES)
     FilterRegistrationBean<FilterRegistrations.DispatchFilter> rateLimitDispatchFilter(ServerLimits.Late limits) {
-        return registrations().dispatches(limits);
-    }
-
-    private FilterRegistrations registrations() {
-        return new FilterRegistrations(properties, environment);
+        return registrations.dispatches(limits);
     }
 
     @Configuration(proxyBeanMethods = false)

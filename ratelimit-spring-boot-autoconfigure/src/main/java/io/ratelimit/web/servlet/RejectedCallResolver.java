@@ -26,13 +26,7 @@ import org.springframework.web.servlet.mvc.method.annotation.ExceptionHandlerExc
  *
  * <p>It precedes all exception handlers: a controller's own handler for any exception precedes a controller advice.
  */
-final class RejectedCallResolver implements HandlerExceptionResolver, WebMvcConfigurer, Ordered {
-
-    private final ServerLimits.Late limits;
-
-    RejectedCallResolver(ServerLimits.Late limits) {
-        this.limits = limits;
-    }
+record RejectedCallResolver(ServerLimits.Late limits) implements HandlerExceptionResolver, WebMvcConfigurer, Ordered {
 
     /** Answers rejected calls of exception handlers too. */
     @Override

@@ -30,28 +30,17 @@ import org.springframework.web.method.HandlerMethod;
  * Adds the responses to rejected requests to the OpenAPI documents of springdoc, for each operation that a policy limits. A
  * response that the application has described is kept. Methods of other beans that a handler calls are unknown.
  */
-final class RejectedResponses implements GlobalOperationCustomizer, GlobalOpenApiCustomizer {
+record RejectedResponses(
+        RateLimitProperties properties,
+        ObjectProvider<RequestPolicies> requests,
+        ObjectProvider<RateLimitedOperations> calls,
+        RejectionHandler handler)
+        implements GlobalOperationCustomizer, GlobalOpenApiCustomizer {
 
     /** Keeps the policies of an annotated handler until the operation's path and method are known. */
     private static final String ANNOTATED = "x-ratelimit-annotated";
 
     private static final String PROBLEM = "RateLimitProblem";
-
-    private final RateLimitProperties properties;
-    private final ObjectProvider<RequestPolicies> requests;
-    private final ObjectProvider<RateLimitedOperations> calls;
-    private final RejectionHandler handler;
-
-    RejectedResponses(
-            RateLimitProperties properties,
-            ObjectProvider<RequestPolicies> requests,
-            ObjectProvider<RateLimitedOperations> calls,
-            RejectionHandler handler) {
-        this.properties = properties;
-        this.requests = requests;
-        this.calls = calls;
-        this.handler = handler;
-    }
 
     @Override
     public Operation customize(Operation operation, HandlerMethod method) {

@@ -53,7 +53,6 @@ final class RequestCourse {
         handledLater = true;
     }
 
-    /** Records that the time for asynchronous work ran out. */
     void noteTimeout() {
         timedOut = true;
         broken = true;
@@ -70,12 +69,10 @@ final class RequestCourse {
         failedByRequest |= isByRequest(failure);
     }
 
-    /** Returns whether an asynchronous dispatch has ended. */
     boolean isHandledLater() {
         return handledLater;
     }
 
-    /** Returns whether the time for asynchronous work ran out. */
     boolean isTimedOut() {
         return timedOut;
     }

@@ -188,19 +188,15 @@ public final class RequestPolicies {
      */
     RequestPolicy settledByCode(String name) {
         RequestPolicy policy = byName.get(name);
-        if (policy == null || !isSettledByCode(policy)) {
+        if (policy == null || !policy.isSettledByCode()) {
             String names = all.stream()
-                    .filter(RequestPolicies::isSettledByCode)
+                    .filter(RequestPolicy::isSettledByCode)
                     .map(settled -> "'" + settled.policy().name() + "'")
                     .collect(Collectors.joining(", "));
             throw new IllegalArgumentException("no throttle policy '" + name + "' has 'settle: code'; "
                     + (names.isEmpty() ? "nor has any other" : "those that do are: " + names));
         }
         return policy;
-    }
-
-    private static boolean isSettledByCode(RequestPolicy policy) {
-        return policy.isSettledByCode();
     }
 
     /** Reports that an actual cost can't be used. */

@@ -85,20 +85,16 @@ record RequestPolicyReader(
     }
 
     private static void checkTier(ConfiguredPolicy policy) {
-        if (policy.properties().tier() == null && !policy.properties().shares().isEmpty()) {
+        boolean shares = !policy.properties().shares().isEmpty();
+        if (policy.properties().tier() == null
+                && (shares || !policy.policy().tiers().isEmpty())) {
+            String unit = shares ? "share" : "tier";
             throw new RateLimitConfigurationException(
-                    "The throttle policy '" + policy.name()
-                            + "' has shares, but nothing selects the share of a request.",
-                    "Set '" + policy.property("tier") + ": role' if shares are named like roles of users, or set it to"
-                            + " 'bean:NAME' or 'expression:SPEL'.",
-                    policy.property("shares"));
-        }
-        if (policy.properties().tier() == null && !policy.policy().tiers().isEmpty()) {
-            throw new RateLimitConfigurationException(
-                    "The throttle policy '" + policy.name() + "' has tiers, but nothing selects the tier of a request.",
-                    "Set '" + policy.property("tier") + ": role' if tiers are named like roles of users, or set it to"
-                            + " 'bean:NAME' or 'expression:SPEL'.",
-                    policy.property("tiers"));
+                    "The throttle policy '" + policy.name() + "' has " + unit + "s, but nothing selects the " + unit
+                            + " of a request.",
+                    "Set '" + policy.property("tier") + ": role' if " + unit
+                            + "s are named like roles of users, or set it to 'bean:NAME' or 'expression:SPEL'.",
+                    policy.property(unit + "s"));
         }
     }
 

@@ -7,6 +7,7 @@ import io.ratelimit.TimeSource;
 import io.ratelimit.annotation.RateLimitExceededException;
 import io.ratelimit.annotation.RateLimitInterruptedException;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
+import io.ratelimit.web.servlet.rejection.DelayedRejections.DelayedRejection;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;

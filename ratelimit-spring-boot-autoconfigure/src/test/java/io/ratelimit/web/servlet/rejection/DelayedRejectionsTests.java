@@ -10,6 +10,7 @@ import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.policy.RateLimitProperties.RejectionDelay;
+import io.ratelimit.web.servlet.rejection.DelayedRejections.DelayedRejection;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.ServletRequest;
