@@ -21,19 +21,26 @@ final class Advice {
     /** @param policies the names of the policies that the line is about */
     private record Line(boolean warning, Set<String> policies) {}
 
-    /** Adds advice about a probable mistake, of a policy or, for null, of none or several. */
-    void warn(@Nullable String policy, String text) {
+    /**
+     * Adds advice about a probable mistake.
+     *
+     * @param policy null for advice about no policy, or about several
+     * @param text null for none
+     */
+    void warn(@Nullable String policy, @Nullable String text) {
         add(true, text, policy);
     }
 
-    void inform(String policy, String text) {
+    void inform(String policy, @Nullable String text) {
         add(false, text, policy);
     }
 
-    private void add(boolean warning, String text, @Nullable String policy) {
-        Line line = lines.computeIfAbsent(text, added -> new Line(warning, new LinkedHashSet<>()));
-        if (policy != null) {
-            line.policies.add(policy);
+    private void add(boolean warning, @Nullable String text, @Nullable String policy) {
+        if (text != null) {
+            Line line = lines.computeIfAbsent(text, added -> new Line(warning, new LinkedHashSet<>()));
+            if (policy != null) {
+                line.policies.add(policy);
+            }
         }
     }
 

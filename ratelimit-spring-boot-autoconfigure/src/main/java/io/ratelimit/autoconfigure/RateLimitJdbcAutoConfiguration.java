@@ -2,7 +2,8 @@ package io.ratelimit.autoconfigure;
 
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketStore;
-import io.ratelimit.TimeSource;
+import io.ratelimit.autoconfigure.SharedBackend.BackendStart;
+import io.ratelimit.autoconfigure.SharedBackend.OnBackendCondition;
 import io.ratelimit.jdbc.JdbcStorage;
 import io.ratelimit.jdbc.JdbcStorage.MissingTableException;
 import io.ratelimit.policy.BackendProperties.BackendKind;
@@ -48,11 +49,10 @@ public final class RateLimitJdbcAutoConfiguration {
 
     private static final Log logger = LogFactory.getLog(RateLimitJdbcAutoConfiguration.class);
 
-    private static final String PLACE = Objects.requireNonNull(BackendKind.JDBC.place());
-
     private static final String WITHOUT_NAME =
-            "The application has no name: it would share limits with another application without a name that has a policy of"
-                    + " the same name in the same table. Set 'spring.application.name' or 'ratelimit.jdbc.key-prefix'";
+            "The application has no name: it would share limits with another application without a name that has a"
+                    + " policy of the same name in the same table. Set 'spring.application.name' or"
+                    + " 'ratelimit.jdbc.key-prefix'";
 
     /** What buckets in a database need: the module and one of its types. */
     private static final Map<String, String> NEEDED = Map.of(
@@ -64,7 +64,7 @@ public final class RateLimitJdbcAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean
     BucketStore rateLimitBucketStore() {
-        throw SharedBackend.lackingFailure(BackendKind.JDBC, SharedBackend.lacking(NEEDED), "");
+        throw SharedBackend.lackingFailure(BackendKind.JDBC, NEEDED);
     }
 
     /** Buckets in a database, together with those in memory. */
@@ -137,19 +137,13 @@ public final class RateLimitJdbcAutoConfiguration {
         }
 
         @Bean
-        FailoverBucketStore rateLimitJdbcStore(
-                JdbcStorage storage, ConfiguredPolicies policies, TimeSource time, Deadline deadline) {
-            return SharedBackend.failover(PLACE, storage.store(), policies, time, deadline);
-        }
-
-        @Bean
         @Lazy(false)
         @DependsOnDatabaseInitialization
         JdbcStart rateLimitJdbcStart(JdbcStorage storage, FailoverBucketStore database, ConfiguredPolicies policies) {
             if (policies.uses(BackendKind.REDIS)) {
                 throw new RateLimitConfigurationException(
-                        "Some policies set 'backend: redis' and others 'backend: jdbc', but an application shares limits in one"
-                                + " place.",
+                        "Some policies set 'backend: redis' and others 'backend: jdbc', but an application shares"
+                                + " limits in one place.",
                         "Set the same shared backend for all policies, beside 'local'.",
                         "ratelimit.backend");
             }

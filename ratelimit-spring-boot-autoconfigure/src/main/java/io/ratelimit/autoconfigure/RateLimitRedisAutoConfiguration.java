@@ -1,9 +1,13 @@
 package io.ratelimit.autoconfigure;
 
 import io.lettuce.core.RedisClient;
+import io.ratelimit.BackendException;
 import io.ratelimit.BucketStore;
+import io.ratelimit.PolicyThrottler;
+import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
-import io.ratelimit.TimeSource;
+import io.ratelimit.autoconfigure.SharedBackend.BackendStart;
+import io.ratelimit.autoconfigure.SharedBackend.OnBackendCondition;
 import io.ratelimit.policy.BackendProperties.BackendKind;
 import io.ratelimit.policy.BackendProperties.Redis;
 import io.ratelimit.policy.BackendProperties.Redis.Strategy;
@@ -14,7 +18,7 @@ import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.redis.RedisStorage;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
-import java.util.List;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Objects;
 import org.apache.commons.logging.Log;
@@ -46,8 +50,6 @@ public final class RateLimitRedisAutoConfiguration {
 
     private static final Log logger = LogFactory.getLog(RateLimitRedisAutoConfiguration.class);
 
-    private static final String PLACE = Objects.requireNonNull(BackendKind.REDIS.place());
-
     /** What buckets in Redis need: the module and one of its types. Jedis can't be used, as it blocks despite the deadline. */
     private static final Map<String, String> NEEDED = Map.of(
             "ratelimit-redis", "io.ratelimit.redis.RedisStorage",
@@ -58,9 +60,7 @@ public final class RateLimitRedisAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean
     BucketStore rateLimitBucketStore() {
-        List<String> lacking = SharedBackend.lacking(NEEDED);
-        String remark = lacking.equals(List.of("lettuce-core")) ? " Jedis can't be used." : "";
-        throw SharedBackend.lackingFailure(BackendKind.REDIS, lacking, remark);
+        throw SharedBackend.lackingFailure(BackendKind.REDIS, NEEDED);
     }
 
     /** Buckets in Redis, together with those in memory. */
@@ -101,10 +101,10 @@ public final class RateLimitRedisAutoConfiguration {
             }
             throw factory == null
                     ? new RateLimitConfigurationException(
-                            "'backend: redis' is set, but there is not exactly one RedisConnectionFactory with the address"
-                                    + " of Redis.",
-                            "Add 'spring-boot-starter-data-redis' and set 'spring.data.redis.host', or declare one bean of"
-                                    + " the type LettuceConnectionFactory as primary.",
+                            "'backend: redis' is set, but there is not exactly one RedisConnectionFactory with the"
+                                    + " address of Redis.",
+                            "Add 'spring-boot-starter-data-redis' and set 'spring.data.redis.host', or declare one"
+                                    + " bean of the type LettuceConnectionFactory as primary.",
                             "ratelimit.backend")
                     : new RateLimitConfigurationException(
                             "'backend: redis' is set and needs Lettuce, but the RedisConnectionFactory is a "
@@ -116,8 +116,8 @@ public final class RateLimitRedisAutoConfiguration {
         private static void reject(LettuceConnectionFactory application, boolean transactions) {
             if (RedisConfiguration.isStaticMasterReplicaConfiguration(LettuceClients.location(application))) {
                 throw new RateLimitConfigurationException(
-                        "'backend: redis' is set, and Redis is configured as a fixed list of a master and its replicas: the"
-                                + " list doesn't show which of them is the master after a failover.",
+                        "'backend: redis' is set, and Redis is configured as a fixed list of a master and its"
+                                + " replicas: the list doesn't show which of them is the master after a failover.",
                         "Set 'spring.data.redis.host' (an address that leads to the master), or configure Sentinel or a"
                                 + " cluster, instead of 'spring.data.redis.masterreplica.nodes'.",
                         "spring.data.redis.masterreplica.nodes");
@@ -128,12 +128,6 @@ public final class RateLimitRedisAutoConfiguration {
                         "Set 'ratelimit.redis.strategy: script', or configure a single server or Sentinel.",
                         "ratelimit.redis.strategy");
             }
-        }
-
-        @Bean
-        FailoverBucketStore rateLimitRedisStore(
-                RedisStorage storage, ConfiguredPolicies policies, TimeSource time, Deadline deadline) {
-            return SharedBackend.failover(PLACE, storage.store(), policies, time, deadline);
         }
 
         @Bean
@@ -152,6 +146,63 @@ public final class RateLimitRedisAutoConfiguration {
 
         OnRedisCondition() {
             super(BackendKind.REDIS);
+        }
+    }
+
+    /** The start of Redis, with advice about policies and settings that don't fit it. */
+    static final class RedisStart extends BackendStart {
+
+        private static final Log logger = LogFactory.getLog("io.ratelimit.autoconfigure.RedisStart");
+
+        private final RedisStorage storage;
+        private final ObjectProvider<Throttlers> throttlers;
+        private final ConfiguredPolicies policies;
+
+        RedisStart(
+                RedisStorage storage,
+                FailoverBucketStore store,
+                ObjectProvider<Throttlers> throttlers,
+                ConfiguredPolicies policies) {
+            super(storage, store, policies.asksShared());
+            this.storage = storage;
+            this.throttlers = throttlers;
+            this.policies = policies;
+        }
+
+        @Override
+        void started(boolean connected) {
+            throttlers.getObject().all().stream()
+                    .map(PolicyThrottler::policy)
+                    .filter(policies::isShared)
+                    .forEach(RedisStart::warnAboutWait);
+            if (connected) {
+                warnAboutEviction();
+            }
+        }
+
+        private static void warnAboutWait(ThrottlePolicy policy) {
+            Duration maxWait = RedisStorage.maxWait(policy);
+            if (policy.maxWait().compareTo(maxWait) > 0) {
+                logger.warn("Throttle policy '" + policy.name()
+                        + "' has a 'max-wait' beyond the time by which tokens can be taken"
+                        + " ahead in Redis, which is " + maxWait.toMinutes()
+                        + "m: a call that would wait longer is denied. Set a shorter 'max-wait', or a rate of rounder"
+                        + " numbers");
+            }
+        }
+
+        private void warnAboutEviction() {
+            try {
+                RedisStorage.Memory memory = storage.memory();
+                if (memory.mayEvict()) {
+                    logger.warn("Redis may evict buckets when its memory is full (maxmemory-policy is '"
+                            + memory.policy()
+                            + "'), and an evicted bucket is full again: set 'noeviction', or use a separate"
+                            + " Redis for the limits");
+                }
+            } catch (BackendException forbidden) {
+                logger.debug("The memory policy of Redis is unknown: " + forbidden.getMessage());
+            }
         }
     }
 }

@@ -8,10 +8,11 @@ import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.web.servlet.RefundOn;
 import io.ratelimit.web.servlet.RequestPolicy;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
+import java.util.Set;
+import java.util.function.Function;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -19,7 +20,10 @@ import org.springframework.http.server.PathContainer;
 import org.springframework.util.ClassUtils;
 import org.springframework.web.util.pattern.PathPattern;
 
-/** The advice about users, endpoints, paths and overrides of the policies for requests. Each method adds to the advice. */
+/**
+ * The advice about users, endpoints, paths and overrides of the policies for requests. A function for one mistake returns its
+ * texts.
+ */
 record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Advice advice) {
 
     private static final String SPRING_SECURITY = "org.springframework.security.web.SecurityFilterChain";
@@ -27,10 +31,6 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
     private static final int MAX_SHOWN = 10;
     private static final String PATH_VARIABLE = "path-variable:";
     private static final Pattern QUERY = Pattern.compile("\\?[^/]*=");
-
-    private void warn(RequestPolicy policy, String text) {
-        advice.warn(policy.policy().name(), text);
-    }
 
     /** Adds all that is known before the server has started. */
     void addAll() {
@@ -46,13 +46,21 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
                                 + " remove it");
             }
         }
-        for (RequestPolicy policy : policies) {
-            warnOfRefunds(policy);
-        }
-        for (RequestPolicy policy : policies) {
-            warnOfQueries(policy);
-        }
+        warnEach(RequestPolicyAdvice::refunds);
+        warnEach(policy -> patterns(policy)
+                .filter(RequestPolicyAdvice::hasQuery)
+                .map(pattern -> "The path pattern '" + pattern
+                        + "' of the throttle policy '<policy>' looks like a path with a query string, which paths don't"
+                        + " have: '?' stands for one character, so no endpoint of this application matches. Write '"
+                        + pattern.substring(0, pattern.indexOf('?'))
+                        + "', and select requests by their query in the policy's condition"));
         warnOfHealth();
+    }
+
+    private void warnEach(Function<RequestPolicy, Stream<String>> mistakes) {
+        for (RequestPolicy policy : policies) {
+            mistakes.apply(policy).forEach(text -> advice.warn(policy.policy().name(), text));
+        }
     }
 
     /**
@@ -61,24 +69,14 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
      * @param patterns the path patterns of the endpoints of all servers
      */
     void warnOfUnknownNames(List<String> patterns, String contextPath) {
-        for (RequestPolicy policy : policies) {
-            for (String part : policy.policy().key()) {
-                if (part.startsWith(PATH_VARIABLE)) {
-                    warnOfVariable(policy, part.substring(PATH_VARIABLE.length()), patterns);
-                }
-            }
-        }
+        warnEach(policy -> policy.policy().key().stream()
+                .filter(part -> part.startsWith(PATH_VARIABLE))
+                .map(part -> part.substring(PATH_VARIABLE.length()))
+                .filter(name -> patterns.stream().noneMatch(pattern -> hasVariable(name, pattern)))
+                .map(name -> "No endpoint has the path variable '" + name
+                        + "', by which the throttle policy '<policy>' is keyed: 'on-missing-key' decides for all"
+                        + " requests"));
         warnOfContextPath(contextPath, patterns);
-    }
-
-    private void warnOfVariable(RequestPolicy policy, String name, List<String> patterns) {
-        if (patterns.stream().noneMatch(pattern -> hasVariable(name, pattern))) {
-            warn(
-                    policy,
-                    "No endpoint has the path variable '" + name
-                            + "', by which the throttle policy '<policy>' is keyed: 'on-missing-key' decides for all"
-                            + " requests");
-        }
     }
 
     private static boolean hasVariable(String name, String pattern) {
@@ -92,43 +90,19 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
 
     /** Warns of paths that nothing serves, apart from those that another warning is about. */
     void warnOfUnservedPaths(ServedPaths served, String contextPath) {
-        for (RequestPolicy policy : policies) {
-            for (PathPattern pattern : policy.selection().paths()) {
-                String text = pattern.getPatternString();
-                boolean absolute = contextPath.length() > 1 && isBelow(contextPath, text);
-                if (!absolute && !hasQuery(text) && !served.contains(pattern)) {
-                    warn(
-                            policy,
-                            "No endpoint of this application matches '" + text + "', a path of the throttle policy"
-                                    + " '<policy>': unless a filter serves it, the policy limits nothing there. Correct"
-                                    + " the path, or remove it");
-                }
-            }
-        }
+        warnEach(policy -> policy.selection().paths().stream()
+                .filter(pattern -> !isBelow(contextPath, pattern.getPatternString()))
+                .filter(pattern -> !hasQuery(pattern.getPatternString()) && !served.contains(pattern))
+                .map(PathPattern::getPatternString)
+                .map(text -> "No endpoint of this application matches '" + text
+                        + "', a path of the throttle policy '<policy>': unless a filter serves it, the policy limits"
+                        + " nothing there. Correct the path, or remove it"));
     }
 
-    private static List<String> patterns(RequestPolicy policy) {
-        List<String> patterns = new ArrayList<>();
-        for (PathPattern path : policy.selection().paths()) {
-            patterns.add(path.getPatternString());
-        }
-        for (PathPattern path : policy.selection().excludePaths()) {
-            patterns.add(path.getPatternString());
-        }
-        return patterns;
-    }
-
-    private void warnOfQueries(RequestPolicy policy) {
-        for (String pattern : patterns(policy)) {
-            if (hasQuery(pattern)) {
-                warn(
-                        policy,
-                        "The path pattern '" + pattern + "' of the throttle policy '<policy>' looks like a path with a"
-                                + " query string, which paths don't have: '?' stands for one character, so no endpoint of"
-                                + " this application matches. Write '" + pattern.substring(0, pattern.indexOf('?'))
-                                + "', and select requests by their query in the policy's condition");
-            }
-        }
+    private static Stream<String> patterns(RequestPolicy policy) {
+        return Stream.of(policy.selection().paths(), policy.selection().excludePaths())
+                .flatMap(List::stream)
+                .map(PathPattern::getPatternString);
     }
 
     /** Returns whether a question mark outside of expressions comes before an equals sign. */
@@ -139,41 +113,30 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
     /** @param part the beginning of the key part that needs a type of the module */
     private void warnOfMissingModule(String module, String type, String part, String unless) {
         if (!ClassUtils.isPresent(type, RequestPolicyAdvice.class.getClassLoader())) {
-            for (RequestPolicy policy : policies) {
-                for (String name : policy.policy().key()) {
-                    if (name.startsWith(part)) {
-                        warn(
-                                policy,
-                                "Throttle policy '<policy>' is keyed by " + name + ", but " + module
-                                        + " is not on the class path: " + unless
-                                        + "'on-missing-key' decides for all requests");
-                    }
-                }
-            }
+            warnEach(policy -> policy.policy().key().stream()
+                    .filter(name -> name.startsWith(part))
+                    .map(name -> "Throttle policy '<policy>' is keyed by " + name + ", but " + module
+                            + " is not on the class path: " + unless + "'on-missing-key' decides for all requests"));
         }
     }
 
-    private void warnOfRefunds(RequestPolicy policy) {
+    private static Stream<String> refunds(RequestPolicy policy) {
         RefundOn refundOn = policy.refundOn();
         if (refundOn == null) {
-            return;
+            return Stream.empty();
         }
         if (policy.keepsCharges() && refundOn.onlyExcludes()) {
-            warn(
-                    policy,
-                    "Throttle policy '<policy>' guards the authentication, and returns tokens on every status except "
-                            + refundOn.toString().replace("!", "")
-                            + ": a client pays nothing if a later filter answers a wrong password with another status. Set"
-                            + " 'ratelimit.policies.<policy>.refund-on: authenticated', or list the statuses of a success,"
-                            + " such as 2xx");
+            return Stream.of("Throttle policy '<policy>' guards the authentication, and returns tokens on every status"
+                    + " except " + refundOn.toString().replace("!", "")
+                    + ": a client pays nothing if a later filter answers a wrong password with another status. Set"
+                    + " 'ratelimit.policies.<policy>.refund-on: authenticated', or list the statuses of a success,"
+                    + " such as 2xx");
         }
-        if (refundOn.isAuthenticated() && policy.policy().key().contains("user")) {
-            warn(
-                    policy,
-                    "Throttle policy '<policy>' is keyed by user, and returns the tokens of authenticated requests: it"
-                            + " limits only requests without a user. Remove 'ratelimit.policies.<policy>.refund-on', or"
-                            + " key the policy by 'ip'");
-        }
+        return refundOn.isAuthenticated() && policy.policy().key().contains("user")
+                ? Stream.of("Throttle policy '<policy>' is keyed by user, and returns the tokens of authenticated"
+                        + " requests: it limits only requests without a user. Remove"
+                        + " 'ratelimit.policies.<policy>.refund-on', or key the policy by 'ip'")
+                : Stream.empty();
     }
 
     /** Warns of health paths that a policy without a key covers. */
@@ -181,20 +144,22 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
         for (String path : endpoints.patterns()) {
             if (path.toLowerCase(Locale.ROOT).endsWith("/health")) {
                 PathContainer parsed = PathContainer.parsePath(path);
-                policies.stream()
-                        .filter(policy ->
-                                policy.policy().isGlobal() && policy.policy().mode() == Mode.ENFORCE)
-                        .filter(policy -> policy.selection().methods().isEmpty()
-                                || policy.selection().methods().contains("GET"))
-                        .filter(policy -> policy.covers(parsed))
-                        .forEach(policy -> warn(
-                                policy,
-                                "The health path '" + path
-                                        + "' is limited by the throttle policy '<policy>', which has no"
-                                        + " key: under load, probes would find the application dead. Set '"
-                                        + exclusion(policy) + ": " + path + "/**'"));
+                warnEach(policy -> limitsProbes(policy, parsed)
+                        ? Stream.of("The health path '" + path
+                                + "' is limited by the throttle policy '<policy>', which has no"
+                                + " key: under load, probes would find the application dead. Set '"
+                                + exclusion(policy) + ": " + path + "/**'")
+                        : Stream.empty());
             }
         }
+    }
+
+    private static boolean limitsProbes(RequestPolicy policy, PathContainer health) {
+        Set<String> methods = policy.selection().methods();
+        return policy.policy().isGlobal()
+                && policy.policy().mode() == Mode.ENFORCE
+                && (methods.isEmpty() || methods.contains("GET"))
+                && policy.covers(health);
     }
 
     /** Returns the property to exclude a path by. The application's does not affect a written early phase. */
@@ -204,9 +169,9 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
 
     /** Warns of patterns that begin with the context path, unless an endpoint begins with the same name. */
     private void warnOfContextPath(String contextPath, List<String> patterns) {
-        if (contextPath.length() > 1 && patterns.stream().noneMatch(pattern -> isBelow(contextPath, pattern))) {
+        if (patterns.stream().noneMatch(pattern -> isBelow(contextPath, pattern))) {
             policies.stream()
-                    .flatMap(policy -> patterns(policy).stream())
+                    .flatMap(RequestPolicyAdvice::patterns)
                     .filter(pattern -> isBelow(contextPath, pattern))
                     .forEach(pattern -> advice.warn(
                             null,
@@ -219,7 +184,8 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
     }
 
     private static boolean isBelow(String contextPath, String pattern) {
-        return pattern.startsWith(contextPath)
+        return contextPath.length() > 1
+                && pattern.startsWith(contextPath)
                 && (pattern.length() == contextPath.length() || pattern.charAt(contextPath.length()) == '/');
     }
 

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.boot.cloud.CloudPlatform;
@@ -19,7 +20,7 @@ import org.springframework.boot.thread.Threading;
 import org.springframework.core.env.Environment;
 
 /** The advice about settings of the server: the proxies in front of it, and its threads. */
-record ServerAdvice(BeanFactory beans, Environment environment, Advice advice) {
+record ServerAdvice(BeanFactory beans, Environment environment) {
 
     /** Returns where the client's address comes from. */
     String address(ClientAddress clientIp) {
@@ -33,35 +34,30 @@ record ServerAdvice(BeanFactory beans, Environment environment, Advice advice) {
                 : "from '" + clientIp.header() + "' of peers in " + proxies;
     }
 
-    /** Adds the advice about proxies that may name a client's address. */
-    void adviseOnProxies(List<RequestPolicy> policies, ClientAddress clientIp) {
+    /** Returns the advice about proxies that may name a client's address. */
+    Stream<String> onProxies(List<RequestPolicy> policies, ClientAddress clientIp) {
         String strategy = strategy();
+        List<String> texts = new ArrayList<>();
         clientIp.trustedProxies().stream()
                 .filter(IpNetwork::isEverything)
-                .forEach(network -> advice.warn(
-                        null,
-                        "'ratelimit.client-ip.trusted-proxies' has '" + network + "', which trusts '"
-                                + clientIp.header()
-                                + "' from every peer: clients can choose the address that throttle policies use as key."
-                                + " Set the network of your proxies"));
+                .forEach(network -> texts.add("'ratelimit.client-ip.trusted-proxies' has '" + network
+                        + "', which trusts '" + clientIp.header()
+                        + "' from every peer: clients can choose the address that throttle policies use as key."
+                        + " Set the network of your proxies"));
         if (!clientIp.trustedProxies().isEmpty() && !strategy.equals("none")) {
-            advice.warn(
-                    null,
-                    "'ratelimit.client-ip.trusted-proxies' is set, but with 'server.forward-headers-strategy: "
-                            + strategy + "' " + (strategy.equals("native") ? "the server" : "Spring")
-                            + " reads forwarding headers first, by its own rules of trust, and trusted-proxies is compared"
-                            + " with the client's address. Set 'server.forward-headers-strategy: none', or remove"
-                            + " trusted-proxies");
+            texts.add("'ratelimit.client-ip.trusted-proxies' is set, but with 'server.forward-headers-strategy: "
+                    + strategy + "' " + (strategy.equals("native") ? "the server" : "Spring")
+                    + " reads forwarding headers first, by its own rules of trust, and trusted-proxies is compared"
+                    + " with the client's address. Set 'server.forward-headers-strategy: none', or remove"
+                    + " trusted-proxies");
         }
-        boolean usesAddress =
-                policies.stream().anyMatch(policy -> policy.policy().key().contains("ip"));
-        if (strategy.equals("framework") && usesAddress) {
-            advice.warn(
-                    null,
-                    "'server.forward-headers-strategy' is 'framework', which trusts X-Forwarded-For from every peer:"
-                            + " clients can choose the address that throttle policies use as key. Set it to 'native', or"
-                            + " have your proxy remove the header that clients send");
+        if (strategy.equals("framework")
+                && policies.stream().anyMatch(policy -> policy.policy().key().contains("ip"))) {
+            texts.add("'server.forward-headers-strategy' is 'framework', which trusts X-Forwarded-For from every peer:"
+                    + " clients can choose the address that throttle policies use as key. Set it to 'native', or"
+                    + " have your proxy remove the header that clients send");
         }
+        return texts.stream();
     }
 
     /** Returns the strategy as written, or else "native" on a cloud platform whose headers Spring Boot trusts. */
@@ -73,39 +69,36 @@ record ServerAdvice(BeanFactory beans, Environment environment, Advice advice) {
     }
 
     /**
-     * Adds advice if the queues of all policies together may hold as many requests as the servlet container has threads.
+     * Returns the advice if the queues of all policies together may hold as many requests as the servlet container has threads;
+     * otherwise null.
      *
      * @param callsMayWait whether annotations let calls wait for tokens of the policy of a name
      */
-    void adviseOnQueues(Throttlers throttlers, Predicate<String> callsMayWait) {
-        List<ThrottlePolicy> queueing = new ArrayList<>();
-        long maxQueued = 0;
-        for (PolicyThrottler throttler : throttlers.all()) {
-            ThrottlePolicy policy = throttler.policy();
-            boolean mayWait = !policy.maxWait().isZero() || callsMayWait.test(policy.name());
-            if (mayWait && policy.mode() == Mode.ENFORCE) {
-                queueing.add(policy);
-                maxQueued += policy.queueLimit();
-            }
-        }
+    @Nullable
+    String onQueues(Throttlers throttlers, Predicate<String> callsMayWait) {
+        List<ThrottlePolicy> queueing = throttlers.all().stream()
+                .map(PolicyThrottler::policy)
+                .filter(policy -> policy.mode() == Mode.ENFORCE
+                        && (!policy.maxWait().isZero() || callsMayWait.test(policy.name())))
+                .toList();
+        long maxQueued = queueing.stream().mapToLong(ThrottlePolicy::queueLimit).sum();
         Container container = Container.find(beans);
         int threads = threads(container);
-        if (maxQueued >= threads) {
-            String each = queueing.stream()
-                    .map(policy -> policy.name() + ": " + policy.queueLimit())
-                    .collect(Collectors.joining(", "));
-            String server = container == null
-                    ? "each occupies a thread of the server"
-                    : container.name() + " has " + threads + " threads";
-            String remedy =
-                    container == null ? "more threads of the server" : "a higher '" + container.property() + "'";
-            advice.warn(
-                    null,
-                    "Up to " + maxQueued + " requests may wait in queues (" + each + "), and " + server
-                            + ": while all threads wait, no other request is served, not even one that no policy limits."
-                            + " Set a lower 'queue-limit', " + remedy
-                            + ", or 'spring.threads.virtual.enabled: true' on Java 21 or later");
+        if (maxQueued < threads) {
+            return null;
         }
+        return "Up to " + maxQueued + " requests may wait in queues ("
+                + queueing.stream()
+                        .map(policy -> policy.name() + ": " + policy.queueLimit())
+                        .collect(Collectors.joining(", "))
+                + "), and "
+                + (container == null
+                        ? "each occupies a thread of the server"
+                        : container.name() + " has " + threads + " threads")
+                + ": while all threads wait, no other request is served, not even one that no policy limits."
+                + " Set a lower 'queue-limit', "
+                + (container == null ? "more threads of the server" : "a higher '" + container.property() + "'")
+                + ", or 'spring.threads.virtual.enabled: true' on Java 21 or later";
     }
 
     private int threads(@Nullable Container container) {

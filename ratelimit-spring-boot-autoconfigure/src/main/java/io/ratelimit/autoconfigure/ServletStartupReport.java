@@ -32,6 +32,7 @@ final class ServletStartupReport extends StartupReport implements ApplicationLis
     private final List<RequestPolicy> requests;
     private final Endpoints endpoints;
     private final ApplicationContext context;
+    private final ServerAdvice server;
     private final List<Endpoints> servers = new ArrayList<>();
 
     /** @param endpoints the endpoints of this server */
@@ -47,6 +48,7 @@ final class ServletStartupReport extends StartupReport implements ApplicationLis
         this.requests = requests.all();
         this.endpoints = endpoints;
         this.context = context;
+        this.server = new ServerAdvice(context, context.getEnvironment());
         servers.add(endpoints);
     }
 
@@ -98,13 +100,9 @@ final class ServletStartupReport extends StartupReport implements ApplicationLis
                 : "; returns tokens on " + refundOn;
     }
 
-    private ServerAdvice server(Advice advice) {
-        return new ServerAdvice(context, context.getEnvironment(), advice);
-    }
-
     @Override
     String address() {
-        return server(new Advice()).address(properties.clientIp());
+        return server.address(properties.clientIp());
     }
 
     @Override
@@ -113,9 +111,10 @@ final class ServletStartupReport extends StartupReport implements ApplicationLis
             advice.adviseOnRequests(throttlers.get(request.policy().name()), request.key(), request.settle() != null);
         }
         new RequestPolicyAdvice(requests, endpoints, advice.advice()).addAll();
-        ServerAdvice server = server(advice.advice());
-        server.adviseOnQueues(throttlers, operations == null ? policy -> false : operations::mayWait);
-        server.adviseOnProxies(requests, properties.clientIp());
+        advice.advice()
+                .warn(null, server.onQueues(throttlers, operations == null ? policy -> false : operations::mayWait));
+        server.onProxies(requests, properties.clientIp())
+                .forEach(text -> advice.advice().warn(null, text));
     }
 
     /** Runs after all servers have started. A management server publishes the event of its own context here too, before. */

@@ -1,6 +1,7 @@
 package io.ratelimit.autoconfigure;
 
 import io.ratelimit.Backend;
+import io.ratelimit.BackendException;
 import io.ratelimit.BucketStore;
 import io.ratelimit.ChangeBoard;
 import io.ratelimit.TimeSource;
@@ -12,20 +13,44 @@ import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.RoutingBucketStore;
 import io.ratelimit.remote.Storage;
-import java.util.List;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.commons.logging.Log;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ListableBeanFactory;
+import org.springframework.beans.factory.SmartInitializingSingleton;
+import org.springframework.boot.autoconfigure.condition.ConditionMessage;
+import org.springframework.boot.autoconfigure.condition.ConditionOutcome;
+import org.springframework.boot.autoconfigure.condition.SpringBootCondition;
+import org.springframework.boot.context.properties.bind.BindException;
+import org.springframework.boot.context.properties.bind.Bindable;
+import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
+import org.springframework.boot.context.properties.source.ConfigurationPropertySource;
+import org.springframework.boot.context.properties.source.ConfigurationPropertySources;
+import org.springframework.boot.context.properties.source.IterableConfigurationPropertySource;
+import org.springframework.context.SmartLifecycle;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.ConditionContext;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Primary;
 import org.springframework.core.env.Environment;
+import org.springframework.core.type.AnnotatedTypeMetadata;
 import org.springframework.util.ClassUtils;
 
 /** The beans around a {@link Storage} that all instances share: buckets there and in memory, its health, and its changes. */
 @Configuration(proxyBeanMethods = false)
 class SharedBackend {
+
+    @Bean
+    FailoverBucketStore rateLimitSharedStore(
+            Storage storage, ConfiguredPolicies policies, TimeSource time, Deadline deadline) {
+        BackendKind kind = policies.uses(BackendKind.JDBC) ? BackendKind.JDBC : BackendKind.REDIS;
+        return failover(Objects.requireNonNull(kind.place()), storage.store(), policies, time, deadline);
+    }
 
     @Bean
     @Primary
@@ -82,31 +107,151 @@ class SharedBackend {
     }
 
     /**
-     * Returns the modules that a backend needs and that aren't on the class path.
+     * Returns the failure of a start without modules that the backend needs.
      *
      * @param needed a type of each module, by the module
      */
-    static List<String> lacking(Map<String, String> needed) {
+    static RateLimitConfigurationException lackingFailure(BackendKind kind, Map<String, String> needed) {
         ClassLoader loader = SharedBackend.class.getClassLoader();
-        return needed.entrySet().stream()
-                .filter(type -> !ClassUtils.isPresent(type.getValue(), loader))
-                .map(Map.Entry::getKey)
+        String lacking = needed.keySet().stream()
+                .filter(module -> !ClassUtils.isPresent(needed.getOrDefault(module, ""), loader))
                 .sorted()
-                .toList();
+                .collect(Collectors.joining(", "));
+        String backend = "'backend: " + kind.text() + "'";
+        return new RateLimitConfigurationException(
+                backend + " is set, but these are not on the class path: " + lacking + "."
+                        + (lacking.equals("lettuce-core") ? " Jedis can't be used." : ""),
+                "Add the dependency 'io.ratelimit:ratelimit-spring-boot-starter-" + kind.text()
+                        + "', or keep limits in the memory of each instance: set 'ratelimit.backend: local', and"
+                        + " remove "
+                        + backend + " from each policy.",
+                "ratelimit.backend");
+    }
+
+    /** A condition that matches if a backend is set for the application or for a policy. */
+    abstract static class OnBackendCondition extends SpringBootCondition {
+
+        private static final ConfigurationPropertyName BACKEND = ConfigurationPropertyName.of("ratelimit.backend");
+        private static final ConfigurationPropertyName POLICIES = ConfigurationPropertyName.of("ratelimit.policies");
+
+        private final BackendKind kind;
+
+        OnBackendCondition(BackendKind kind) {
+            this.kind = kind;
+        }
+
+        @Override
+        public ConditionOutcome getMatchOutcome(ConditionContext context, AnnotatedTypeMetadata metadata) {
+            ConditionMessage.Builder message = ConditionMessage.forCondition("Limits on " + kind.place());
+            return new ConditionOutcome(isConfigured(context.getEnvironment()), message.because("'backend' decides"));
+        }
+
+        private boolean isConfigured(Environment environment) {
+            Binder binder = Binder.get(environment);
+            try {
+                if (isKind(binder, BACKEND)) {
+                    return true;
+                }
+                for (ConfigurationPropertyName policy : policies(environment)) {
+                    if (isKind(binder, policy.append("backend"))) {
+                        return true;
+                    }
+                }
+                return false;
+            } catch (BindException malformed) {
+                return false; // the start fails later, when all properties are bound
+            }
+        }
+
+        private boolean isKind(Binder binder, ConfigurationPropertyName name) {
+            return binder.bind(name, Bindable.of(BackendKind.class)).orElse(null) == kind;
+        }
+
+        /** Returns the policies, found by the names of their properties, as binding them takes several times as long. */
+        private static Set<ConfigurationPropertyName> policies(Environment environment) {
+            Set<ConfigurationPropertyName> policies = new HashSet<>();
+            for (ConfigurationPropertySource source : ConfigurationPropertySources.get(environment)) {
+                if (source instanceof IterableConfigurationPropertySource properties) {
+                    for (ConfigurationPropertyName property : properties) {
+                        if (POLICIES.isAncestorOf(property)) {
+                            policies.add(property.chop(POLICIES.getNumberOfElements() + 1));
+                        }
+                    }
+                }
+            }
+            return policies;
+        }
     }
 
     /**
-     * Returns the failure of a start without modules that the backend needs.
-     *
-     * @param remark follows the list of the modules; may be empty
+     * The self-test of a backend when the application starts, outside the deadline of any request. A failure doesn't stop the
+     * start. A stopped application, such as one at a CRaC checkpoint, has no connection; its restart includes the self-test.
      */
-    static RateLimitConfigurationException lackingFailure(BackendKind kind, List<String> lacking, String remark) {
-        String backend = "'backend: " + kind.text() + "'";
-        return new RateLimitConfigurationException(
-                backend + " is set, but these are not on the class path: " + String.join(", ", lacking) + "." + remark,
-                "Add the dependency 'io.ratelimit:ratelimit-spring-boot-starter-" + kind.text()
-                        + "', or keep limits in the memory of each instance: set 'ratelimit.backend: local', and remove "
-                        + backend + " from each policy.",
-                "ratelimit.backend");
+    abstract static class BackendStart implements SmartInitializingSingleton, SmartLifecycle {
+
+        private final Storage storage;
+        private final FailoverBucketStore store;
+        private final boolean enabled;
+        private volatile boolean running = true;
+
+        /** @param enabled whether any policy with buckets in the backend is not off; otherwise no connection is opened */
+        BackendStart(Storage storage, FailoverBucketStore store, boolean enabled) {
+            this.storage = storage;
+            this.store = store;
+            this.enabled = enabled;
+        }
+
+        @Override
+        public final void afterSingletonsInstantiated() {
+            if (enabled) {
+                started(connects());
+            }
+        }
+
+        /** Called after the self-test of the first start. */
+        void started(boolean connected) {}
+
+        /** Called when the self-test fails. */
+        void failed(BackendException failure) {
+            store.failedAtStart(failure);
+        }
+
+        private boolean connects() {
+            try {
+                storage.selfTest();
+                return true;
+            } catch (BackendException failure) {
+                failed(failure);
+                return false;
+            }
+        }
+
+        @Override
+        public final void start() {
+            storage.start();
+            running = true;
+            if (enabled) {
+                connects();
+            }
+        }
+
+        @Override
+        public final void stop() {
+            running = false;
+            store.awaitSettlements();
+            store.giveBackSlots();
+            storage.stop();
+        }
+
+        @Override
+        public final boolean isRunning() {
+            return running;
+        }
+
+        /** Returns the first phase: whatever takes tokens starts later, and stops earlier. */
+        @Override
+        public final int getPhase() {
+            return Integer.MIN_VALUE;
+        }
     }
 }

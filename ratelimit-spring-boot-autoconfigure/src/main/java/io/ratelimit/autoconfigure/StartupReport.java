@@ -74,7 +74,7 @@ class StartupReport implements SmartInitializingSingleton {
         PolicyAdvice advice = new PolicyAdvice(properties, policies, new Advice());
         advice.warnOfUnusedBackend(
                 throttlers.all().stream().map(ConfiguredPolicies::backendOf).anyMatch("custom"::equals), environment);
-        throttlers.all().forEach(throttler -> advice.warnOfLease(throttler.policy()));
+        throttlers.all().forEach(throttler -> advice.adviseOnLease(throttler.policy()));
         if (operations != null) {
             throttlers.all().forEach(throttler -> advice.adviseOnCalls(throttler, operations));
         }
