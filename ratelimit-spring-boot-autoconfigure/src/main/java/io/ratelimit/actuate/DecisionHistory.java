@@ -9,10 +9,7 @@ import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.TimeSource;
 import java.util.Arrays;
-import java.util.EnumMap;
 import java.util.List;
-import java.util.Map;
-import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicLong;
@@ -35,19 +32,14 @@ final class DecisionHistory implements ThrottleListener, AutoCloseable {
     private final TimeSource time;
     private final long start;
     private final List<PolicyHistory> policies = new CopyOnWriteArrayList<>();
-    private final Map<Step, boolean[]> gaps = new EnumMap<>(Step.class);
     private long second;
     private boolean afterGap;
     private boolean closed;
     private @Nullable Future<?> nextSample;
 
-    /** @param time the clock of the seconds that are counted */
     public DecisionHistory(TimeSource time) {
         this.time = time;
         this.start = time.nanoTime();
-        for (Step step : Step.values()) {
-            gaps.put(step, new boolean[step.slots()]);
-        }
     }
 
     /** The length of a counted time. */
@@ -110,12 +102,10 @@ final class DecisionHistory implements ThrottleListener, AutoCloseable {
         }
     }
 
-    /** Starts sampling. */
     public synchronized void start() {
         scheduleSample(second + 1);
     }
 
-    /** Stops sampling. */
     @Override
     public synchronized void close() {
         closed = true;
@@ -165,26 +155,10 @@ final class DecisionHistory implements ThrottleListener, AutoCloseable {
     }
 
     private void keep(long each, boolean gap) {
-        gaps(Step.SECOND)[Step.SECOND.slot(each)] = gap;
         policies.forEach(policy -> policy.sample(each, !gap));
         if (each % Step.MINUTE.seconds() == 0) {
-            gaps(Step.MINUTE)[Step.MINUTE.slot(each)] = isGap(each - Step.MINUTE.seconds(), each);
             policies.forEach(policy -> policy.endMinute(each));
         }
-    }
-
-    /** Returns whether all seconds after the first argument, up to the last one, are gaps. */
-    private boolean isGap(long after, long last) {
-        for (long each = after + 1; each <= last; each++) {
-            if (!gaps(Step.SECOND)[Step.SECOND.slot(each)]) {
-                return false;
-            }
-        }
-        return true;
-    }
-
-    private boolean[] gaps(Step step) {
-        return Objects.requireNonNull(gaps.get(step));
     }
 
     /** Returns the last second of the last complete step, numbered from the start; 0 before the first is complete. */
@@ -201,15 +175,10 @@ final class DecisionHistory implements ThrottleListener, AutoCloseable {
     synchronized int[] counts(String policy, Kind kind, Step step, long after, long last) {
         PolicyHistory counted = history(policy);
         int[] counts = new int[(int) ((last - after) / step.seconds())];
-        Arrays.setAll(counts, i -> at(counted, kind, step, after + (i + 1L) * step.seconds()));
-        return counts;
-    }
-
-    private int at(@Nullable PolicyHistory policy, Kind kind, Step step, long each) {
-        if (gaps(step)[step.slot(each)]) {
-            return GAP;
+        if (counted != null) {
+            Arrays.setAll(counts, i -> counted.at(kind, step, after + (i + 1L) * step.seconds()));
         }
-        return policy == null ? 0 : policy.at(kind, step, each);
+        return counts;
     }
 
     /** Returns the tokens that the last decision left in the bucket of a global policy; negative before the first. */
@@ -264,16 +233,17 @@ final class DecisionHistory implements ThrottleListener, AutoCloseable {
                 long total = counts[kind].sum();
                 long added = total - sampled[kind];
                 sampled[kind] = total;
-                seconds[kind][Step.SECOND.slot(second)] = keep ? (int) Math.min(added, Integer.MAX_VALUE) : 0;
+                seconds[kind][Step.SECOND.slot(second)] = keep ? (int) Math.min(added, Integer.MAX_VALUE) : GAP;
             }
         }
 
         /** Adds the counts of the minute that ends with a second. */
         void endMinute(long second) {
             for (int kind = 0; kind < KINDS.length; kind++) {
-                long sum = 0;
+                long sum = GAP;
                 for (int i = 0; i < Step.MINUTE.seconds(); i++) {
-                    sum += seconds[kind][Step.SECOND.slot(second - i)];
+                    int count = seconds[kind][Step.SECOND.slot(second - i)];
+                    sum = count == GAP ? sum : Math.max(sum, 0) + count;
                 }
                 minutes[kind][Step.MINUTE.slot(second)] = (int) Math.min(sum, Integer.MAX_VALUE);
             }

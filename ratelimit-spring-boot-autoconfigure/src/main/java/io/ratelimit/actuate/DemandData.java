@@ -39,28 +39,25 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
     private static final Duration WITHIN = Duration.ofMinutes(1);
     private static final int MAX_STEPS = 80;
 
-    /** The measured demand of an application. */
-    record Source(Throttlers throttlers, DemandListener listener, ConfiguredPolicies policies) {
-
-        DemandData read() {
-            Map<String, List<LimitDemand>> limits = new LinkedHashMap<>();
-            throttlers.all().stream()
-                    .map(PolicyThrottler::policy)
-                    .filter(policy -> policy.mode() != ThrottlePolicy.Mode.OFF
-                            && policy.spec().hasRate())
-                    .forEach(policy -> limits.put(policy.name(), limits(policy)));
-            return new DemandData(limits);
-        }
-
-        private List<LimitDemand> limits(ThrottlePolicy policy) {
-            boolean refunds = policies.refunds(policy);
-            return Stream.concat(
-                            Stream.of((String) null),
-                            new TreeSet<>(policy.tiers().keySet()).stream())
-                    .map(tier -> LimitDemand.of(
-                            tier, policy, refunds, Objects.requireNonNull(listener.demand(policy.name(), tier))))
-                    .toList();
-        }
+    /** Returns the measured demand of an application. */
+    static DemandData of(Throttlers throttlers, DemandListener listener, ConfiguredPolicies policies) {
+        Map<String, List<LimitDemand>> limits = new LinkedHashMap<>();
+        throttlers.all().stream()
+                .map(PolicyThrottler::policy)
+                .filter(policy -> policy.mode() != ThrottlePolicy.Mode.OFF
+                        && policy.spec().hasRate())
+                .forEach(policy -> limits.put(
+                        policy.name(),
+                        Stream.concat(
+                                        Stream.of((String) null),
+                                        new TreeSet<>(policy.tiers().keySet()).stream())
+                                .map(tier -> LimitDemand.of(
+                                        tier,
+                                        policy,
+                                        policies.refunds(policy),
+                                        Objects.requireNonNull(listener.demand(policy.name(), tier))))
+                                .toList()));
+        return new DemandData(limits);
     }
 
     /**

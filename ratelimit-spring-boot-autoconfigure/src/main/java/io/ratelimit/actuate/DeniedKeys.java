@@ -44,7 +44,6 @@ final class DeniedKeys implements ThrottleListener {
     private final AtomicBoolean scheduled = new AtomicBoolean();
     private int nextRefreshed;
 
-    /** @param time the clock of the periods that are counted */
     DeniedKeys(TimeSource time) {
         this.time = time;
     }

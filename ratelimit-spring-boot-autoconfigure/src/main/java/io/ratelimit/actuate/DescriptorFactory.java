@@ -29,11 +29,13 @@ import io.ratelimit.policy.RateLimitProperties.AppliesTo;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.RequestPolicy;
+import io.ratelimit.web.servlet.RequestPolicy.Selection;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
@@ -55,6 +57,9 @@ record DescriptorFactory(
         ObjectProvider<RequestPolicies> requests,
         @Nullable RateLimitedOperations operations,
         @Nullable Backend backend) {
+
+    /** The selection by a policy that the filter doesn't use. */
+    private static final Selection ALL = new Selection(List.of(), List.of(), Set.of(), null);
 
     PoliciesDescriptor policies(Collection<PolicyThrottler> all, boolean showKeys) {
         Map<String, PolicyDescriptor> descriptors = new LinkedHashMap<>();
@@ -173,16 +178,15 @@ record DescriptorFactory(
                 .filter(each -> each.policy().name().equals(policy.name()))
                 .findFirst()
                 .orElse(null);
+        Selection covered = request == null ? ALL : request.selection();
         Policy configured = policies.properties(policy.name());
         String backend = ConfiguredPolicies.backendOf(throttlers.get(policy.name()));
         return new ScopeDescriptor(
                 appliesTo(policy.name(), configured),
                 request == null ? null : Descriptors.text(request.phase()),
-                request == null ? List.of() : texts(request.selection().paths()),
-                request == null ? List.of() : texts(request.selection().excludePaths()),
-                request == null
-                        ? List.of()
-                        : List.copyOf(new TreeSet<>(request.selection().methods())),
+                texts(covered.paths()),
+                texts(covered.excludePaths()),
+                List.copyOf(new TreeSet<>(covered.methods())),
                 policies.overrides(policy.name()).size(),
                 limitBy(configured),
                 backend,

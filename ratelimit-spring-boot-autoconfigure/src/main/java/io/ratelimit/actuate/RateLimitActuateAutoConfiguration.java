@@ -2,12 +2,14 @@ package io.ratelimit.actuate;
 
 import io.ratelimit.Backend;
 import io.ratelimit.Throttlers;
+import io.ratelimit.actuate.RateLimitsProblems.SpringMvcProblems;
 import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.change.LimitChanges;
 import io.ratelimit.demand.DemandListener;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
+import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.actuate.audit.AuditEvent;
 import org.springframework.boot.actuate.audit.AuditEventRepository;
@@ -51,31 +53,6 @@ public final class RateLimitActuateAutoConfiguration {
     @Import(MeasuringConfiguration.class)
     static class EndpointConfiguration {
 
-        private final Throttlers throttlers;
-        private final LimitChanges changes;
-        private final ConfiguredPolicies policies;
-        private final ObjectProvider<RateLimitedOperations> operations;
-        private final ObjectProvider<Endpoints> endpoints;
-        private final ObjectProvider<AuditEventRepository> auditEvents;
-        private final ApplicationEventPublisher publisher;
-
-        EndpointConfiguration(
-                Throttlers throttlers,
-                LimitChanges changes,
-                ConfiguredPolicies policies,
-                ObjectProvider<RateLimitedOperations> operations,
-                ObjectProvider<Endpoints> endpoints,
-                ObjectProvider<AuditEventRepository> auditEvents,
-                ApplicationEventPublisher publisher) {
-            this.throttlers = throttlers;
-            this.changes = changes;
-            this.policies = policies;
-            this.operations = operations;
-            this.endpoints = endpoints;
-            this.auditEvents = auditEvents;
-            this.publisher = publisher;
-        }
-
         @Bean
         static OperationInvokerAdvisor rateLimitsProblems() {
             return new RateLimitsProblems();
@@ -86,35 +63,42 @@ public final class RateLimitActuateAutoConfiguration {
             return new SpringMvcProblems(endpoints);
         }
 
+        /** @param beans the beans that are optional, or looked up with a request */
         @Bean
         @ConditionalOnMissingBean
         RateLimitsEndpoint rateLimitsEndpoint(
-                RateLimitsEndpoint.Properties endpointProperties,
+                Throttlers throttlers,
+                LimitChanges changes,
+                ConfiguredPolicies policies,
                 DeniedKeys deniedKeys,
-                ObjectProvider<RequestPolicies> requests,
-                ObjectProvider<DemandListener> demand,
-                ObjectProvider<Backend> backend) {
-            DemandListener measured = demand.getIfAvailable();
+                RateLimitsEndpoint.Properties endpointProperties,
+                ApplicationEventPublisher publisher,
+                BeanFactory beans) {
+            RateLimitedOperations operations =
+                    beans.getBeanProvider(RateLimitedOperations.class).getIfAvailable();
+            ObjectProvider<AuditEventRepository> audit = beans.getBeanProvider(AuditEventRepository.class);
+            DemandListener demand = beans.getBeanProvider(DemandListener.class).getIfAvailable();
             return new RateLimitsEndpoint(
                     throttlers,
                     changes,
-                    new BucketLocator(policies, operations.getIfAvailable(), endpoints),
+                    new BucketLocator(policies, operations, beans.getBeanProvider(Endpoints.class)),
                     new DescriptorFactory(
                             throttlers,
                             changes,
                             deniedKeys,
                             policies,
-                            requests,
-                            operations.getIfAvailable(),
-                            backend.getIfAvailable()),
-                    measured == null ? null : new DemandReader(measured, policies),
+                            beans.getBeanProvider(RequestPolicies.class),
+                            operations,
+                            beans.getBeanProvider(Backend.class).getIfAvailable()),
+                    demand == null ? null : new DemandReader(demand, policies),
                     endpointProperties::showsKeys,
-                    this::publish);
+                    event -> publish(event, audit, publisher));
         }
 
         /** Publishes an event only if it is kept. */
-        private void publish(AuditEvent event) {
-            if (auditEvents.stream().findAny().isPresent()) {
+        private static void publish(
+                AuditEvent event, ObjectProvider<AuditEventRepository> kept, ApplicationEventPublisher publisher) {
+            if (kept.stream().findAny().isPresent()) {
                 publisher.publishEvent(new AuditApplicationEvent(event));
             }
         }

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aot.hint.annotation.RegisterReflectionForBinding;
 import org.springframework.beans.factory.ObjectProvider;
@@ -45,18 +46,18 @@ final class RateLimitDashboard implements EnvironmentAware {
 
     private final DashboardFiles files = new DashboardFiles();
     private final DashboardReader reader;
-    private final DemandData.@Nullable Source demand;
+    private final @Nullable Supplier<DemandData> demand;
     private final EndpointPaths paths;
     private final Predicate<SecurityContext> showsKeys;
     private Identity identity = new Identity(null, null, null);
 
     /**
-     * @param demand the source of the demand of all policies; null if it isn't measured
+     * @param demand returns the demand of all policies; null if it isn't measured
      * @param showsKeys whether a caller sees the texts of keys instead of hashes
      */
     RateLimitDashboard(
             DashboardReader reader,
-            DemandData.@Nullable Source demand,
+            @Nullable Supplier<DemandData> demand,
             EndpointPaths paths,
             Predicate<SecurityContext> showsKeys) {
         this.reader = reader;
@@ -70,7 +71,6 @@ final class RateLimitDashboard implements EnvironmentAware {
         identity = Identity.of(environment);
     }
 
-    /** Returns the page. */
     @ReadOperation(produces = "text/html;charset=UTF-8")
     String page() {
         return files.page(HtmlUtils.htmlEscape(paths.dashboard()), identity);
@@ -94,7 +94,7 @@ final class RateLimitDashboard implements EnvironmentAware {
                     showsKeys.test(security));
             return new WebEndpointResponse<>(data, MimeTypeUtils.APPLICATION_JSON);
         }
-        DemandData measured = file.equals(DEMAND) && demand != null ? demand.read() : null;
+        DemandData measured = file.equals(DEMAND) && demand != null ? demand.get() : null;
         if (measured != null) {
             return new WebEndpointResponse<>(measured, MimeTypeUtils.APPLICATION_JSON);
         }

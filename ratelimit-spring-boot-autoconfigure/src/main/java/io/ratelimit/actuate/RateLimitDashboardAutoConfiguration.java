@@ -8,7 +8,7 @@ import io.ratelimit.actuate.RateLimitDashboard.EndpointPaths;
 import io.ratelimit.change.LimitChanges;
 import io.ratelimit.demand.DemandListener;
 import io.ratelimit.policy.ConfiguredPolicies;
-import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.BeanFactory;
 import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
 import org.springframework.boot.actuate.autoconfigure.endpoint.expose.EndpointExposure;
 import org.springframework.boot.actuate.endpoint.EndpointAccessResolver;
@@ -33,48 +33,39 @@ import org.springframework.context.annotation.Import;
 @Import(MeasuringConfiguration.class)
 public final class RateLimitDashboardAutoConfiguration {
 
-    private final Throttlers throttlers;
-    private final LimitChanges changes;
-    private final ConfiguredPolicies policies;
-    private final ObjectProvider<Backend> backend;
-
-    RateLimitDashboardAutoConfiguration(
-            Throttlers throttlers, LimitChanges changes, ConfiguredPolicies policies, ObjectProvider<Backend> backend) {
-        this.throttlers = throttlers;
-        this.changes = changes;
-        this.policies = policies;
-        this.backend = backend;
-    }
-
-    /** The throttlers need the history, as a listener. */
     @Bean(initMethod = "start")
-    static DecisionHistory rateLimitDecisionHistory(TimeSource time) {
+    DecisionHistory rateLimitDecisionHistory(TimeSource time) {
         return new DecisionHistory(time);
     }
 
+    /** @param beans the beans that are optional, or looked up with a request */
     @Bean
     RateLimitDashboard rateLimitDashboard(
+            Throttlers throttlers,
+            LimitChanges changes,
+            ConfiguredPolicies policies,
             DecisionHistory history,
             DeniedKeys deniedKeys,
-            ObjectProvider<DemandListener> demand,
             RateLimitsEndpoint.Properties endpointProperties,
-            ObjectProvider<PathMappedEndpoints> endpoints,
-            EndpointAccessResolver access) {
+            BeanFactory beans) {
         DashboardReader reader = new DashboardReader(
                 throttlers,
                 changes,
                 history,
                 deniedKeys,
-                backend.getIfAvailable(),
+                beans.getBeanProvider(Backend.class).getIfAvailable(),
                 throttler -> OutageDescriptor.of(
                         throttler,
                         policies.failureRule(throttler.policy()),
                         policies.sharedBackend().localShare()));
-        DemandListener listener = demand.getIfAvailable();
+        DemandListener demand = beans.getBeanProvider(DemandListener.class).getIfAvailable();
         return new RateLimitDashboard(
                 reader,
-                listener == null ? null : new DemandData.Source(throttlers, listener, policies),
-                new EndpointPaths(endpoints, access, changes.isShared()),
+                demand == null ? null : () -> DemandData.of(throttlers, demand, policies),
+                new EndpointPaths(
+                        beans.getBeanProvider(PathMappedEndpoints.class),
+                        beans.getBean(EndpointAccessResolver.class),
+                        changes.isShared()),
                 endpointProperties::showsKeys);
     }
 }
