@@ -2,6 +2,7 @@ package io.ratelimit.actuate;
 
 import io.ratelimit.Backend;
 import io.ratelimit.Throttlers;
+import io.ratelimit.actuate.RateLimitsEndpoint.BucketLocator;
 import io.ratelimit.actuate.RateLimitsProblems.SpringMvcProblems;
 import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.change.LimitChanges;

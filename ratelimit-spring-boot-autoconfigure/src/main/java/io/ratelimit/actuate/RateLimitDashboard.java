@@ -5,7 +5,6 @@ import io.ratelimit.actuate.DashboardReader.DashboardData.Change;
 import io.ratelimit.actuate.DecisionHistory.Step;
 import io.ratelimit.actuate.RateLimitDashboard.DashboardFiles.DashboardFile;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -27,6 +26,7 @@ import org.springframework.boot.actuate.endpoint.web.WebEndpointResponse;
 import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
 import org.springframework.context.EnvironmentAware;
 import org.springframework.core.env.Environment;
+import org.springframework.core.io.ClassPathResource;
 import org.springframework.util.MimeType;
 import org.springframework.util.MimeTypeUtils;
 import org.springframework.web.util.HtmlUtils;
@@ -199,11 +199,9 @@ final class RateLimitDashboard implements EnvironmentAware {
         }
 
         private static String read(String name) {
-            try (InputStream file = DashboardFiles.class.getResourceAsStream("dashboard/" + name)) {
-                if (file == null) {
-                    throw new IllegalStateException(name + " is not in the jar");
-                }
-                return new String(file.readAllBytes(), StandardCharsets.UTF_8);
+            try {
+                return new ClassPathResource("dashboard/" + name, DashboardFiles.class)
+                        .getContentAsString(StandardCharsets.UTF_8);
             } catch (IOException unreadable) {
                 throw new UncheckedIOException(unreadable);
             }

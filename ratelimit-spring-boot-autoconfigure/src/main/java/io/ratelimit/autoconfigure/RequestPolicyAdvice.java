@@ -8,21 +8,21 @@ import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.web.servlet.RefundOn;
 import io.ratelimit.web.servlet.RequestPolicy;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
-import java.util.function.Function;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.springframework.http.server.PathContainer;
 import org.springframework.util.ClassUtils;
 import org.springframework.web.util.pattern.PathPattern;
 
 /**
  * The advice about users, endpoints, paths and overrides of the policies for requests. A function for one mistake returns its
- * texts.
+ * text, or null.
  */
 record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Advice advice) {
 
@@ -46,21 +46,19 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
                                 + " remove it");
             }
         }
-        warnEach(RequestPolicyAdvice::refunds);
-        warnEach(policy -> patterns(policy)
-                .filter(RequestPolicyAdvice::hasQuery)
-                .map(pattern -> "The path pattern '" + pattern
-                        + "' of the throttle policy '<policy>' looks like a path with a query string, which paths don't"
-                        + " have: '?' stands for one character, so no endpoint of this application matches. Write '"
-                        + pattern.substring(0, pattern.indexOf('?'))
-                        + "', and select requests by their query in the policy's condition"));
+        for (RequestPolicy policy : policies) {
+            warn(policy, refund(policy));
+        }
+        for (RequestPolicy policy : policies) {
+            for (String pattern : patterns(policy)) {
+                warn(policy, query(pattern));
+            }
+        }
         warnOfHealth();
     }
 
-    private void warnEach(Function<RequestPolicy, Stream<String>> mistakes) {
-        for (RequestPolicy policy : policies) {
-            mistakes.apply(policy).forEach(text -> advice.warn(policy.policy().name(), text));
-        }
+    private void warn(RequestPolicy policy, @Nullable String text) {
+        advice.warn(policy.policy().name(), text);
     }
 
     /**
@@ -69,18 +67,25 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
      * @param patterns the path patterns of the endpoints of all servers
      */
     void warnOfUnknownNames(List<String> patterns, String contextPath) {
-        warnEach(policy -> policy.policy().key().stream()
-                .filter(part -> part.startsWith(PATH_VARIABLE))
-                .map(part -> part.substring(PATH_VARIABLE.length()))
-                .filter(name -> patterns.stream().noneMatch(pattern -> hasVariable(name, pattern)))
-                .map(name -> "No endpoint has the path variable '" + name
-                        + "', by which the throttle policy '<policy>' is keyed: 'on-missing-key' decides for all"
-                        + " requests"));
+        for (RequestPolicy policy : policies) {
+            for (String part : policy.policy().key()) {
+                warn(policy, part.startsWith(PATH_VARIABLE) ? variable(part, patterns) : null);
+            }
+        }
         warnOfContextPath(contextPath, patterns);
     }
 
-    private static boolean hasVariable(String name, String pattern) {
-        return Stream.of("{" + name + "}", "{" + name + ":", "{*" + name + "}").anyMatch(pattern::contains);
+    private static @Nullable String variable(String part, List<String> patterns) {
+        String name = part.substring(PATH_VARIABLE.length());
+        boolean exists = patterns.stream()
+                .anyMatch(pattern -> pattern.contains("{" + name + "}")
+                        || pattern.contains("{" + name + ":")
+                        || pattern.contains("{*" + name + "}"));
+        return exists
+                ? null
+                : "No endpoint has the path variable '" + name
+                        + "', by which the throttle policy '<policy>' is keyed: 'on-missing-key' decides for all"
+                        + " requests";
     }
 
     /** Returns whether any policy is limited to some paths. */
@@ -90,53 +95,74 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
 
     /** Warns of paths that nothing serves, apart from those that another warning is about. */
     void warnOfUnservedPaths(ServedPaths served, String contextPath) {
-        warnEach(policy -> policy.selection().paths().stream()
-                .filter(pattern -> !isBelow(contextPath, pattern.getPatternString()))
-                .filter(pattern -> !hasQuery(pattern.getPatternString()) && !served.contains(pattern))
-                .map(PathPattern::getPatternString)
-                .map(text -> "No endpoint of this application matches '" + text
-                        + "', a path of the throttle policy '<policy>': unless a filter serves it, the policy limits"
-                        + " nothing there. Correct the path, or remove it"));
+        for (RequestPolicy policy : policies) {
+            for (PathPattern pattern : policy.selection().paths()) {
+                String text = pattern.getPatternString();
+                if (!isBelow(contextPath, text) && query(text) == null && !served.contains(pattern)) {
+                    warn(
+                            policy,
+                            "No endpoint of this application matches '" + text + "', a path of the throttle policy"
+                                    + " '<policy>': unless a filter serves it, the policy limits nothing there. Correct"
+                                    + " the path, or remove it");
+                }
+            }
+        }
     }
 
-    private static Stream<String> patterns(RequestPolicy policy) {
-        return Stream.of(policy.selection().paths(), policy.selection().excludePaths())
-                .flatMap(List::stream)
-                .map(PathPattern::getPatternString);
+    private static List<String> patterns(RequestPolicy policy) {
+        List<String> patterns = new ArrayList<>();
+        for (PathPattern path : policy.selection().paths()) {
+            patterns.add(path.getPatternString());
+        }
+        for (PathPattern path : policy.selection().excludePaths()) {
+            patterns.add(path.getPatternString());
+        }
+        return patterns;
     }
 
-    /** Returns whether a question mark outside of expressions comes before an equals sign. */
-    private static boolean hasQuery(String pattern) {
-        return QUERY.matcher(pattern.replaceAll("\\{[^/}]*}", "")).find();
+    /** Warns if a question mark outside of expressions comes before an equals sign. */
+    private static @Nullable String query(String pattern) {
+        return QUERY.matcher(pattern.replaceAll("\\{[^/}]*}", "")).find()
+                ? "The path pattern '" + pattern + "' of the throttle policy '<policy>' looks like a path with a"
+                        + " query string, which paths don't have: '?' stands for one character, so no endpoint of"
+                        + " this application matches. Write '" + pattern.substring(0, pattern.indexOf('?'))
+                        + "', and select requests by their query in the policy's condition"
+                : null;
     }
 
     /** @param part the beginning of the key part that needs a type of the module */
     private void warnOfMissingModule(String module, String type, String part, String unless) {
         if (!ClassUtils.isPresent(type, RequestPolicyAdvice.class.getClassLoader())) {
-            warnEach(policy -> policy.policy().key().stream()
-                    .filter(name -> name.startsWith(part))
-                    .map(name -> "Throttle policy '<policy>' is keyed by " + name + ", but " + module
-                            + " is not on the class path: " + unless + "'on-missing-key' decides for all requests"));
+            for (RequestPolicy policy : policies) {
+                for (String name : policy.policy().key()) {
+                    if (name.startsWith(part)) {
+                        warn(
+                                policy,
+                                "Throttle policy '<policy>' is keyed by " + name + ", but " + module
+                                        + " is not on the class path: " + unless
+                                        + "'on-missing-key' decides for all requests");
+                    }
+                }
+            }
         }
     }
 
-    private static Stream<String> refunds(RequestPolicy policy) {
+    private static @Nullable String refund(RequestPolicy policy) {
         RefundOn refundOn = policy.refundOn();
-        if (refundOn == null) {
-            return Stream.empty();
-        }
-        if (policy.keepsCharges() && refundOn.onlyExcludes()) {
-            return Stream.of("Throttle policy '<policy>' guards the authentication, and returns tokens on every status"
-                    + " except " + refundOn.toString().replace("!", "")
+        if (refundOn != null && refundOn.onlyExcludes() && policy.keepsCharges()) {
+            return "Throttle policy '<policy>' guards the authentication, and returns tokens on every status except "
+                    + refundOn.toString().replace("!", "")
                     + ": a client pays nothing if a later filter answers a wrong password with another status. Set"
                     + " 'ratelimit.policies.<policy>.refund-on: authenticated', or list the statuses of a success,"
-                    + " such as 2xx");
+                    + " such as 2xx";
         }
-        return refundOn.isAuthenticated() && policy.policy().key().contains("user")
-                ? Stream.of("Throttle policy '<policy>' is keyed by user, and returns the tokens of authenticated"
-                        + " requests: it limits only requests without a user. Remove"
-                        + " 'ratelimit.policies.<policy>.refund-on', or key the policy by 'ip'")
-                : Stream.empty();
+        return refundOn != null
+                        && refundOn.isAuthenticated()
+                        && policy.policy().key().contains("user")
+                ? "Throttle policy '<policy>' is keyed by user, and returns the tokens of authenticated requests: it"
+                        + " limits only requests without a user. Remove 'ratelimit.policies.<policy>.refund-on', or"
+                        + " key the policy by 'ip'"
+                : null;
     }
 
     /** Warns of health paths that a policy without a key covers. */
@@ -144,12 +170,16 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
         for (String path : endpoints.patterns()) {
             if (path.toLowerCase(Locale.ROOT).endsWith("/health")) {
                 PathContainer parsed = PathContainer.parsePath(path);
-                warnEach(policy -> limitsProbes(policy, parsed)
-                        ? Stream.of("The health path '" + path
-                                + "' is limited by the throttle policy '<policy>', which has no"
-                                + " key: under load, probes would find the application dead. Set '"
-                                + exclusion(policy) + ": " + path + "/**'")
-                        : Stream.empty());
+                for (RequestPolicy policy : policies) {
+                    if (limitsProbes(policy, parsed)) {
+                        warn(
+                                policy,
+                                "The health path '" + path
+                                        + "' is limited by the throttle policy '<policy>', which has no"
+                                        + " key: under load, probes would find the application dead. Set '"
+                                        + exclusion(policy) + ": " + path + "/**'");
+                    }
+                }
             }
         }
     }
@@ -171,7 +201,7 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
     private void warnOfContextPath(String contextPath, List<String> patterns) {
         if (patterns.stream().noneMatch(pattern -> isBelow(contextPath, pattern))) {
             policies.stream()
-                    .flatMap(RequestPolicyAdvice::patterns)
+                    .flatMap(policy -> patterns(policy).stream())
                     .filter(pattern -> isBelow(contextPath, pattern))
                     .forEach(pattern -> advice.warn(
                             null,

@@ -12,7 +12,6 @@ import java.util.List;
 import java.util.Locale;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.boot.cloud.CloudPlatform;
@@ -35,7 +34,7 @@ record ServerAdvice(BeanFactory beans, Environment environment) {
     }
 
     /** Returns the advice about proxies that may name a client's address. */
-    Stream<String> onProxies(List<RequestPolicy> policies, ClientAddress clientIp) {
+    List<String> onProxies(List<RequestPolicy> policies, ClientAddress clientIp) {
         String strategy = strategy();
         List<String> texts = new ArrayList<>();
         clientIp.trustedProxies().stream()
@@ -57,7 +56,7 @@ record ServerAdvice(BeanFactory beans, Environment environment) {
                     + " clients can choose the address that throttle policies use as key. Set it to 'native', or"
                     + " have your proxy remove the header that clients send");
         }
-        return texts.stream();
+        return texts;
     }
 
     /** Returns the strategy as written, or else "native" on a cloud platform whose headers Spring Boot trusts. */
@@ -76,12 +75,16 @@ record ServerAdvice(BeanFactory beans, Environment environment) {
      */
     @Nullable
     String onQueues(Throttlers throttlers, Predicate<String> callsMayWait) {
-        List<ThrottlePolicy> queueing = throttlers.all().stream()
-                .map(PolicyThrottler::policy)
-                .filter(policy -> policy.mode() == Mode.ENFORCE
-                        && (!policy.maxWait().isZero() || callsMayWait.test(policy.name())))
-                .toList();
-        long maxQueued = queueing.stream().mapToLong(ThrottlePolicy::queueLimit).sum();
+        List<ThrottlePolicy> queueing = new ArrayList<>();
+        long maxQueued = 0;
+        for (PolicyThrottler throttler : throttlers.all()) {
+            ThrottlePolicy policy = throttler.policy();
+            boolean mayWait = !policy.maxWait().isZero() || callsMayWait.test(policy.name());
+            if (mayWait && policy.mode() == Mode.ENFORCE) {
+                queueing.add(policy);
+                maxQueued += policy.queueLimit();
+            }
+        }
         Container container = Container.find(beans);
         int threads = threads(container);
         if (maxQueued < threads) {

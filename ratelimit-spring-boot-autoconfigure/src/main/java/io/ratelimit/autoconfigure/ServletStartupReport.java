@@ -113,8 +113,9 @@ final class ServletStartupReport extends StartupReport implements ApplicationLis
         new RequestPolicyAdvice(requests, endpoints, advice.advice()).addAll();
         advice.advice()
                 .warn(null, server.onQueues(throttlers, operations == null ? policy -> false : operations::mayWait));
-        server.onProxies(requests, properties.clientIp())
-                .forEach(text -> advice.advice().warn(null, text));
+        for (String text : server.onProxies(requests, properties.clientIp())) {
+            advice.advice().warn(null, text);
+        }
     }
 
     /** Runs after all servers have started. A management server publishes the event of its own context here too, before. */

@@ -19,7 +19,6 @@ import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.function.ToDoubleFunction;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -137,8 +136,10 @@ final class RateLimitMeters implements ThrottleListener {
             this.policy = policy.name();
             this.local = outcomes(LOCAL);
             this.remote = backend.equals(LOCAL) ? null : outcomes(backend);
-            this.events =
-                    Stream.of(ThrottleListener.Event.values()).map(this::events).toArray(Counter[]::new);
+            this.events = new Counter[ThrottleListener.Event.values().length];
+            for (ThrottleListener.Event event : ThrottleListener.Event.values()) {
+                events[event.ordinal()] = events(event);
+            }
             this.wait = timer("ratelimit.wait", "Time that calls wait in the queue for their tokens");
             this.held = policy.limitsInFlight() ? timer("ratelimit.held", "Time that calls count as in flight") : null;
             this.borrowed = policy.shares() == null ? null : served("all");
