@@ -22,40 +22,25 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
-import java.util.UUID;
 import java.util.function.Function;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** Reads the data of the dashboard. It calls no backend, so a slow backend doesn't delay it. Thread-safe. */
-final class DashboardReader {
-
-    private final String instance = UUID.randomUUID().toString();
-    private final Throttlers throttlers;
-    private final LimitChanges changes;
-    private final DecisionHistory history;
-    private final DeniedKeys deniedKeys;
-    private final @Nullable Backend backend;
-    private final Function<PolicyThrottler, @Nullable OutageDescriptor> outages;
-
-    /**
-     * @param backend the remote backend; null if there is none
-     * @param outages returns the decisions of a policy while its backend is unavailable; null while it isn't
-     */
-    DashboardReader(
-            Throttlers throttlers,
-            LimitChanges changes,
-            DecisionHistory history,
-            DeniedKeys deniedKeys,
-            @Nullable Backend backend,
-            Function<PolicyThrottler, @Nullable OutageDescriptor> outages) {
-        this.throttlers = throttlers;
-        this.changes = changes;
-        this.history = history;
-        this.deniedKeys = deniedKeys;
-        this.backend = backend;
-        this.outages = outages;
-    }
+/**
+ * Reads the data of the dashboard. It calls no backend, so a slow backend doesn't delay it. Thread-safe.
+ *
+ * @param instance a random identifier that changes with each start of the application
+ * @param backend the remote backend; null if there is none
+ * @param outages returns the decisions of a policy while its backend is unavailable; null while it isn't
+ */
+record DashboardReader(
+        String instance,
+        Throttlers throttlers,
+        LimitChanges changes,
+        DecisionHistory history,
+        DeniedKeys deniedKeys,
+        @Nullable Backend backend,
+        Function<PolicyThrottler, @Nullable OutageDescriptor> outages) {
 
     /** Returns the present state, and the counts of the steps after the given second. */
     DashboardData read(Step step, long since, Change change, boolean showKeys) {
@@ -138,7 +123,6 @@ final class DashboardReader {
     /**
      * The data that the dashboard's page reads.
      *
-     * @param instance a random identifier that changes with each start of the application
      * @param second the last second of the counts, numbered from the start
      * @param from the second before the first second of the counts
      * @param seconds the number of seconds that the page keeps

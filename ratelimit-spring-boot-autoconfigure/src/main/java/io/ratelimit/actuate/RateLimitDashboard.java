@@ -24,7 +24,6 @@ import org.springframework.boot.actuate.endpoint.annotation.Selector;
 import org.springframework.boot.actuate.endpoint.web.PathMappedEndpoints;
 import org.springframework.boot.actuate.endpoint.web.WebEndpointResponse;
 import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
-import org.springframework.context.EnvironmentAware;
 import org.springframework.core.env.Environment;
 import org.springframework.core.io.ClassPathResource;
 import org.springframework.util.MimeType;
@@ -34,42 +33,24 @@ import org.springframework.web.util.HtmlUtils;
 /**
  * The actuator endpoint that serves a page with the decisions of all policies of this instance. The page is read-only. Its
  * files and data are served below its own path, so the access rules of the page apply to them too.
+ *
+ * @param demand returns the demand of all policies; null if it isn't measured
+ * @param showsKeys whether a caller sees the texts of keys instead of hashes
  */
 @RegisterReflectionForBinding({DashboardData.class, DemandData.class})
 @WebEndpoint(id = RateLimitDashboard.ID, defaultAccess = Access.READ_ONLY)
-final class RateLimitDashboard implements EnvironmentAware {
+record RateLimitDashboard(
+        DashboardReader reader,
+        @Nullable Supplier<DemandData> demand,
+        EndpointPaths paths,
+        Predicate<SecurityContext> showsKeys,
+        Identity identity,
+        DashboardFiles files) {
 
     static final String ID = "ratelimitdashboard";
 
     private static final String DATA = "data";
     private static final String DEMAND = "demand";
-
-    private final DashboardFiles files = new DashboardFiles();
-    private final DashboardReader reader;
-    private final @Nullable Supplier<DemandData> demand;
-    private final EndpointPaths paths;
-    private final Predicate<SecurityContext> showsKeys;
-    private Identity identity = new Identity(null, null, null);
-
-    /**
-     * @param demand returns the demand of all policies; null if it isn't measured
-     * @param showsKeys whether a caller sees the texts of keys instead of hashes
-     */
-    RateLimitDashboard(
-            DashboardReader reader,
-            @Nullable Supplier<DemandData> demand,
-            EndpointPaths paths,
-            Predicate<SecurityContext> showsKeys) {
-        this.reader = reader;
-        this.demand = demand;
-        this.paths = paths;
-        this.showsKeys = showsKeys;
-    }
-
-    @Override
-    public void setEnvironment(Environment environment) {
-        identity = Identity.of(environment);
-    }
 
     @ReadOperation(produces = "text/html;charset=UTF-8")
     String page() {

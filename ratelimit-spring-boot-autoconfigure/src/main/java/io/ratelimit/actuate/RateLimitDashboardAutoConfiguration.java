@@ -4,10 +4,13 @@ import io.ratelimit.Backend;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.actuate.Descriptors.OutageDescriptor;
+import io.ratelimit.actuate.RateLimitDashboard.DashboardFiles;
 import io.ratelimit.actuate.RateLimitDashboard.EndpointPaths;
+import io.ratelimit.actuate.RateLimitDashboard.Identity;
 import io.ratelimit.change.LimitChanges;
 import io.ratelimit.demand.DemandListener;
 import io.ratelimit.policy.ConfiguredPolicies;
+import java.util.UUID;
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
 import org.springframework.boot.actuate.autoconfigure.endpoint.expose.EndpointExposure;
@@ -22,6 +25,7 @@ import org.springframework.boot.context.properties.EnableConfigurationProperties
 import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Import;
+import org.springframework.core.env.Environment;
 
 /** Auto-configuration for the dashboard where it is exposed. Nothing is counted for it elsewhere. */
 @AutoConfiguration(afterName = "io.ratelimit.autoconfigure.RateLimitAutoConfiguration")
@@ -49,6 +53,7 @@ public final class RateLimitDashboardAutoConfiguration {
             RateLimitsEndpoint.Properties endpointProperties,
             BeanFactory beans) {
         DashboardReader reader = new DashboardReader(
+                UUID.randomUUID().toString(),
                 throttlers,
                 changes,
                 history,
@@ -66,6 +71,8 @@ public final class RateLimitDashboardAutoConfiguration {
                         beans.getBeanProvider(PathMappedEndpoints.class),
                         beans.getBean(EndpointAccessResolver.class),
                         changes.isShared()),
-                endpointProperties::showsKeys);
+                endpointProperties::showsKeys,
+                Identity.of(beans.getBean(Environment.class)),
+                new DashboardFiles());
     }
 }

@@ -63,7 +63,7 @@ final class ChangeFollower {
         this.board = board;
         this.limits = limits;
         this.time = time;
-        this.ignored = new IgnoredChanges(time);
+        this.ignored = new IgnoredChanges();
         this.boardTimeAt = time.nanoTime();
     }
 
@@ -327,21 +327,15 @@ final class ChangeFollower {
      * The changes for all instances that this instance doesn't follow. Each is logged once, and at most five in ten seconds, as
      * another client of the shared place may write any number. For one thread at a time.
      */
-    private static final class IgnoredChanges {
+    private final class IgnoredChanges {
 
         private static final long PERIOD_NANOS = Duration.ofSeconds(10).toNanos();
         private static final int MAX_LINES = 5;
         private static final int MAX_LENGTH = 300;
 
-        private final TimeSource time;
         private final Map<String, String> logged = new HashMap<>();
-        private long since;
+        private long since = time.nanoTime();
         private int lines;
-
-        IgnoredChanges(TimeSource time) {
-            this.time = time;
-            this.since = time.nanoTime();
-        }
 
         /** @param reason null if the change is followed */
         void log(String limit, String change, @Nullable String reason) {

@@ -24,20 +24,13 @@ import org.jspecify.annotations.Nullable;
 /**
  * A listener that records decisions and events of policies in meters. The meters of a policy are registered when the policy
  * is added. A decision costs one increment for each policy. Thread-safe.
+ *
+ * @param backends returns the name of the backend that holds the buckets of a policy; {@code local} for memory
  */
-final class RateLimitMeters implements ThrottleListener {
+record RateLimitMeters(MeterRegistry registry, Function<PolicyThrottler, String> backends) implements ThrottleListener {
 
     /** The name of the backend in memory. */
     static final String LOCAL = "local";
-
-    private final MeterRegistry registry;
-    private final Function<PolicyThrottler, String> backends;
-
-    /** @param backends returns the name of the backend that holds the buckets of a policy; {@code local} for memory */
-    RateLimitMeters(MeterRegistry registry, Function<PolicyThrottler, String> backends) {
-        this.registry = registry;
-        this.backends = backends;
-    }
 
     /** Registers the meters of a policy, unless it is off and makes no decisions. */
     @Override

@@ -245,6 +245,7 @@ class DashboardReaderTests {
     private DashboardReader reader(Throttlers throttlers, @Nullable Backend backend) {
         LimitChanges changes = new LimitChanges(throttlers, time, null);
         return new DashboardReader(
+                "instance",
                 throttlers,
                 changes,
                 history,

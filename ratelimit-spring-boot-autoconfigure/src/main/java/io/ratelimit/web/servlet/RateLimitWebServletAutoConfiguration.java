@@ -250,18 +250,11 @@ public final class RateLimitWebServletAutoConfiguration {
      *
      * <p>The listener records failed authentications of the request that is bound to the thread, such as in a controller that
      * calls the authentication manager.
+     *
+     * @param required whether any policy refunds authenticated requests
      */
-    static final class AuthenticationResults
+    record AuthenticationResults(boolean required, ObjectProvider<SecurityContextHolderStrategy> contexts)
             implements Customizer<HttpSecurity>, ApplicationListener<AbstractAuthenticationFailureEvent> {
-
-        private final boolean required;
-        private final ObjectProvider<SecurityContextHolderStrategy> contexts;
-
-        /** @param required whether any policy refunds authenticated requests */
-        AuthenticationResults(boolean required, ObjectProvider<SecurityContextHolderStrategy> contexts) {
-            this.required = required;
-            this.contexts = contexts;
-        }
 
         @Override
         public void customize(HttpSecurity http) {
