@@ -1,5 +1,7 @@
 package io.ratelimit.logging;
 
+import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.MDC;
 import org.springframework.util.ClassUtils;
@@ -20,28 +22,19 @@ final class LogFields {
      * @param outcome null for a line without an outcome
      */
     static void write(String policy, @Nullable String outcome, Runnable line) {
-        if (AVAILABLE) {
-            with("ratelimit.policy", policy, () -> with("ratelimit.outcome", outcome, line));
-        } else {
-            line.run();
-        }
-    }
-
-    private static void with(String field, @Nullable String value, Runnable line) {
-        if (value == null) {
+        if (!AVAILABLE) {
             line.run();
             return;
         }
-        String previous = MDC.get(field);
-        MDC.put(field, value);
+        Map<String, String> before = Objects.requireNonNullElse(MDC.getCopyOfContextMap(), Map.of());
+        MDC.put("ratelimit.policy", policy);
+        if (outcome != null) {
+            MDC.put("ratelimit.outcome", outcome);
+        }
         try {
             line.run();
         } finally {
-            if (previous == null) {
-                MDC.remove(field);
-            } else {
-                MDC.put(field, previous);
-            }
+            MDC.setContextMap(before);
         }
     }
 }
