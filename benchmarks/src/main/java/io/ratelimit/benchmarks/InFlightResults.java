@@ -55,7 +55,7 @@ record InFlightResults(List<Measurement> slots, Samples load, Samples http, Samp
         }
         if (!http.variants().isEmpty()) {
             text.table(
-                    "HTTP, a limit of requests in flight beside three rates",
+                    "HTTP, a limit of requests in flight or one rate more beside three rates",
                     "variant",
                     "CPU µs a request",
                     "quartiles",
