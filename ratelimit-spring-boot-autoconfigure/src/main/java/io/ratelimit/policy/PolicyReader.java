@@ -116,6 +116,10 @@ record PolicyReader(
         written.put("max-cost", properties.maxCost() != null);
         written.put("settle", properties.settle() != null);
         written.put("refund-on", !properties.refundOn().isEmpty());
+        if (!rateElsewhere()) {
+            written.put("max-keys", properties.maxKeys() != ThrottlePolicy.DEFAULT_MAX_KEYS);
+            written.put("lease", properties.lease() != null);
+        }
         written.forEach((unused, isWritten) -> {
             if (isWritten) {
                 throw new RateLimitConfigurationException(
@@ -125,6 +129,12 @@ record PolicyReader(
                         property + "." + unused);
             }
         });
+    }
+
+    private boolean rateElsewhere() {
+        return properties.limit() != null
+                || properties.tiers().values().stream().anyMatch(tier -> tier.rate() != null)
+                || properties.overrides().stream().anyMatch(override -> override.rate() != null);
     }
 
     /** Without slots in Redis, each instance alone would let as many requests run as the policy allows in all. */
