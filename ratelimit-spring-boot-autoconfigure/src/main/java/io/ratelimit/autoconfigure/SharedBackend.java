@@ -172,9 +172,11 @@ class SharedBackend {
             Set<ConfigurationPropertyName> policies = new HashSet<>();
             for (ConfigurationPropertySource source : ConfigurationPropertySources.get(environment)) {
                 if (source instanceof IterableConfigurationPropertySource properties) {
+                    ConfigurationPropertyName last = POLICIES;
                     for (ConfigurationPropertyName property : properties) {
-                        if (POLICIES.isAncestorOf(property)) {
-                            policies.add(property.chop(POLICIES.getNumberOfElements() + 1));
+                        if (POLICIES.isAncestorOf(property) && (last == POLICIES || !last.isAncestorOf(property))) {
+                            last = property.chop(POLICIES.getNumberOfElements() + 1);
+                            policies.add(last);
                         }
                     }
                 }

@@ -1,0 +1,257 @@
+package io.ratelimit.policy;
+
+import io.ratelimit.Rate;
+import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.policy.RateLimitProperties.OverrideEntry;
+import io.ratelimit.policy.RateLimitProperties.OverrideEntry.Text;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.context.properties.bind.AbstractBindHandler;
+import org.springframework.boot.context.properties.bind.BindContext;
+import org.springframework.boot.context.properties.bind.BindHandler;
+import org.springframework.boot.context.properties.bind.Bindable;
+import org.springframework.boot.context.properties.source.ConfigurationProperty;
+import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
+import org.springframework.boot.context.properties.source.ConfigurationPropertyName.Form;
+import org.springframework.boot.context.properties.source.ConfigurationPropertySource;
+import org.springframework.boot.context.properties.source.ConfigurationPropertyState;
+import org.springframework.boot.context.properties.source.IterableConfigurationPropertySource;
+import org.springframework.core.ResolvableType;
+import org.springframework.core.env.SystemEnvironmentPropertySource;
+
+/**
+ * Reads a list of overrides in one pass over the names of its source. Spring's binder walks through all names of a file for
+ * each list that it binds, and each override has such a list, so that the time would grow with the square of the overrides.
+ * A list of another form, such as one with a gap, is left to the binder and its messages.
+ */
+final class OverridesBinding extends AbstractBindHandler {
+
+    private static final ConfigurationPropertyName POLICIES =
+            ConfigurationPropertyName.of(RateLimitProperties.PREFIX + ".policies");
+
+    /** The positions of elements in the name {@code ratelimit.policies.NAME.overrides[I].keys[K][T]}. */
+    private static final int OVERRIDE = 4, PROPERTY = 5, KEY = 6, TEXT = 7;
+
+    OverridesBinding(BindHandler parent) {
+        super(parent);
+    }
+
+    @Override
+    public <T> @Nullable Bindable<T> onStart(ConfigurationPropertyName name, Bindable<T> target, BindContext context) {
+        Bindable<T> start = super.onStart(name, target, context);
+        IterableConfigurationPropertySource source = isOverrides(name) ? source(name, context) : null;
+        List<Names> overrides = source == null ? null : list(name, source);
+        if (source == null || overrides == null) {
+            return start;
+        }
+        throw new Result(new Reading(source, context).read(name, target, overrides));
+    }
+
+    /** Returns the list that was read. A handler can replace a failure by a value, but not the start of a binding. */
+    @Override
+    public @Nullable Object onFailure(
+            ConfigurationPropertyName name, Bindable<?> target, BindContext context, Exception error) throws Exception {
+        return error instanceof Result result ? result.overrides : super.onFailure(name, target, context, error);
+    }
+
+    private static boolean isOverrides(ConfigurationPropertyName name) {
+        return name.getNumberOfElements() == OVERRIDE
+                && name.getLastElement(Form.UNIFORM).equals("overrides")
+                && POLICIES.isAncestorOf(name);
+    }
+
+    /** Returns the first source of the list, which alone counts; null if it doesn't list its names, or has several for each. */
+    private static @Nullable IterableConfigurationPropertySource source(
+            ConfigurationPropertyName name, BindContext context) {
+        for (ConfigurationPropertySource source : context.getSources()) {
+            if (source.containsDescendantOf(name) != ConfigurationPropertyState.ABSENT) {
+                boolean simple = !(source.getUnderlyingSource() instanceof SystemEnvironmentPropertySource);
+                return simple && source instanceof IterableConfigurationPropertySource listed ? listed : null;
+            }
+            if (source.getConfigurationProperty(name) != null) {
+                return null;
+            }
+        }
+        return null;
+    }
+
+    /** Returns the names of each override; null if the list has another form. */
+    private static @Nullable List<Names> list(
+            ConfigurationPropertyName list, IterableConfigurationPropertySource source) {
+        SortedMap<Integer, Names> overrides = new TreeMap<>();
+        for (ConfigurationPropertyName name : source) {
+            if (list.isAncestorOf(name)) {
+                Integer index = index(name, OVERRIDE);
+                if (index == null
+                        || !overrides.computeIfAbsent(index, i -> new Names()).add(name)) {
+                    return null;
+                }
+            }
+        }
+        return !overrides.isEmpty()
+                        && isComplete(overrides)
+                        && overrides.values().stream().allMatch(Names::areComplete)
+                ? List.copyOf(overrides.values())
+                : null;
+    }
+
+    private static @Nullable Integer index(ConfigurationPropertyName name, int position) {
+        return name.isNumericIndex(position) ? Integer.valueOf(name.getElement(position, Form.ORIGINAL)) : null;
+    }
+
+    private static boolean isComplete(SortedMap<Integer, ?> list) {
+        return list.isEmpty() || list.firstKey() == 0 && list.lastKey() == list.size() - 1;
+    }
+
+    /** The names of an override's properties, and those of the texts of its keys. */
+    private record Names(
+            Map<String, ConfigurationPropertyName> properties,
+            SortedMap<Integer, SortedMap<Integer, ConfigurationPropertyName>> keys) {
+
+        Names() {
+            this(new HashMap<>(), new TreeMap<>());
+        }
+
+        /** Returns false if the name has another form. A name whose last element is unknown is reported after binding. */
+        boolean add(ConfigurationPropertyName name) {
+            int elements = name.getNumberOfElements();
+            if (elements == PROPERTY + 1) {
+                properties.put(name.getElement(PROPERTY, Form.UNIFORM), name);
+                return true;
+            }
+            Integer key = elements > KEY && elements <= TEXT + 1 ? index(name, KEY) : null;
+            Integer text = elements > TEXT ? index(name, TEXT) : Integer.valueOf(0);
+            return key != null
+                    && text != null
+                    && name.getElement(PROPERTY, Form.UNIFORM).equals("keys")
+                    && keys.computeIfAbsent(key, k -> new TreeMap<>()).put(text, name) == null;
+        }
+
+        boolean areComplete() {
+            return (keys.isEmpty() || !properties.containsKey("keys"))
+                    && isComplete(keys)
+                    && keys.values().stream().allMatch(OverridesBinding::isComplete);
+        }
+    }
+
+    /** The overrides that were read. */
+    @SuppressWarnings("serial")
+    private static final class Result extends RuntimeException {
+
+        private final List<OverrideEntry> overrides;
+
+        Result(List<OverrideEntry> overrides) {
+            super(null, null, false, false);
+            this.overrides = overrides;
+        }
+    }
+
+    /** One reading, which notifies the parents: one of them reports the names that nothing has read. */
+    private final class Reading {
+
+        private static final Bindable<List<List<Text>>> KEYS = Bindable.of(ResolvableType.forClassWithGenerics(
+                List.class, ResolvableType.forClassWithGenerics(List.class, Text.class)));
+        private static final Bindable<Text> TEXT_OF_KEY = Bindable.of(Text.class);
+        private static final Bindable<Rate> RATE = Bindable.of(Rate.class);
+        private static final Bindable<Long> CAPACITY = Bindable.of(Long.class);
+        private static final Bindable<Integer> IN_FLIGHT = Bindable.of(Integer.class);
+        private static final Bindable<Mode> MODE = Bindable.of(Mode.class);
+        private static final Bindable<OverrideEntry> ENTRY = Bindable.of(OverrideEntry.class);
+
+        private final ConfigurationPropertySource source;
+        private final BindContext context;
+
+        Reading(ConfigurationPropertySource source, BindContext context) {
+            this.source = source;
+            this.context = context;
+        }
+
+        List<OverrideEntry> read(ConfigurationPropertyName list, Bindable<?> target, List<Names> overrides) {
+            for (String property : PolicyNames.namesOf(OverrideEntry.class)) { // the names that a later source may have
+                OverridesBinding.super.onStart(list.append("[0]").append(property), ENTRY, context);
+            }
+            List<OverrideEntry> entries = new ArrayList<>();
+            for (Names names : overrides) {
+                ConfigurationPropertyName name = list.append("[" + entries.size() + "]");
+                OverrideEntry entry = read(name, names);
+                noteRead(name, ENTRY, entry);
+                entries.add(entry);
+            }
+            noteRead(list, target, entries);
+            return entries;
+        }
+
+        private OverrideEntry read(ConfigurationPropertyName name, Names names) {
+            Map<String, ConfigurationPropertyName> properties = names.properties();
+            List<List<Text>> keys = value(properties.get("keys"), KEYS, raw -> null);
+            return new OverrideEntry(
+                    keys == null ? keys(name, names) : keys,
+                    value(properties.get("rate"), RATE, OverridesBinding::rate),
+                    value(
+                            properties.get("capacity"),
+                            CAPACITY,
+                            raw -> raw instanceof Integer number ? number.longValue() : null),
+                    value(properties.get("inflight"), IN_FLIGHT, raw -> raw instanceof Integer number ? number : null),
+                    value(properties.get("mode"), MODE, raw -> null));
+        }
+
+        private List<List<Text>> keys(ConfigurationPropertyName override, Names names) {
+            List<List<Text>> keys = new ArrayList<>();
+            for (SortedMap<Integer, ConfigurationPropertyName> key :
+                    names.keys().values()) {
+                List<Text> texts = new ArrayList<>();
+                for (ConfigurationPropertyName name : key.values()) {
+                    texts.add(Objects.requireNonNull(value(name, TEXT_OF_KEY, OverridesBinding::text)));
+                }
+                keys.add(texts);
+            }
+            if (!keys.isEmpty()) {
+                noteRead(override.append("keys"), KEYS, keys);
+            }
+            return keys;
+        }
+
+        /** Returns a value: as it is in the source if that is enough, or bound, with the binder's failures. */
+        private <T> @Nullable T value(
+                @Nullable ConfigurationPropertyName name, Bindable<T> target, Function<Object, @Nullable T> plain) {
+            ConfigurationProperty property = name == null ? null : source.getConfigurationProperty(name);
+            if (name == null || property == null) {
+                return null;
+            }
+            T read = plain.apply(property.getValue());
+            T value = read == null ? context.getBinder().bind(name, target).orElse(null) : read;
+            if (value != null) {
+                noteRead(name, target, value);
+            }
+            return value;
+        }
+
+        private void noteRead(ConfigurationPropertyName name, Bindable<?> target, Object value) {
+            OverridesBinding.super.onSuccess(name, target, context, value);
+        }
+    }
+
+    private static @Nullable Text text(Object raw) {
+        return isText(raw) ? new Text(raw.toString()) : null;
+    }
+
+    private static @Nullable Rate rate(Object raw) {
+        try {
+            return isText(raw) ? Rate.of(raw.toString()) : null;
+        } catch (IllegalArgumentException reportedByTheBinder) {
+            return null;
+        }
+    }
+
+    /** Returns whether a value is a text without placeholders. */
+    private static boolean isText(Object raw) {
+        return raw instanceof String text && !text.isEmpty() && !text.contains("${");
+    }
+}
