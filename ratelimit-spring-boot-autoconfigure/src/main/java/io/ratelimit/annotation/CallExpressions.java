@@ -120,12 +120,7 @@ final class CallExpressions {
 
     private static boolean isConstant(SpelNode node) {
         if (node instanceof Operator) {
-            for (int i = 0; i < node.getChildCount(); i++) {
-                if (!isConstant(node.getChild(i))) {
-                    return false;
-                }
-            }
-            return true;
+            return IntStream.range(0, node.getChildCount()).allMatch(i -> isConstant(node.getChild(i)));
         }
         return node instanceof Literal || node instanceof InlineList list && list.isConstant();
     }

@@ -77,7 +77,7 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
      */
     @Override
     public void afterSingletonsInstantiated() {
-        new Validator(this, beans).validate();
+        beans.candidates().forEach(new Validator(this)::validate);
     }
 
     Throttlers throttlers() {
@@ -225,13 +225,9 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
      * Reads the annotations of all beans at the start, also of beans that are created later. An annotation that has a mistake
      * or would not be enforced stops the start.
      */
-    private record Validator(RateLimitedOperations operations, CandidateBeans beans) {
+    private record Validator(RateLimitedOperations operations) {
 
-        void validate() {
-            beans.candidates().forEach(this::validate);
-        }
-
-        private void validate(CandidateBean bean) {
+        void validate(CandidateBean bean) {
             List<Method> methods = methods(bean.type());
             methods.forEach(method -> checkCanBeProxied(method, bean.type()));
             List<Method> limited = methods.stream()

@@ -135,7 +135,6 @@ public final class ExactArithmetic {
         return isCalculation(node) && !(node instanceof OpPlus);
     }
 
-    /** Returns whether the node is an operator that calculates. */
     static boolean isCalculation(SpelNode node) {
         return CALCULATIONS.containsKey(node.getClass())
                 && !(node instanceof OpMinus minus && minus.isNegativeNumberLiteral());

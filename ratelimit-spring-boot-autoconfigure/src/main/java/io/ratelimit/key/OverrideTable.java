@@ -24,7 +24,6 @@ import org.jspecify.annotations.Nullable;
  */
 public final class OverrideTable {
 
-    /** A table without overrides. */
     public static final OverrideTable NONE = new OverrideTable(List.of(), List.of());
 
     private final Map<String, Rule> keys;
@@ -52,7 +51,6 @@ public final class OverrideTable {
         this.ipIndex = KeyPart.names(parts).indexOf("ip");
     }
 
-    /** Returns whether no key has an override. */
     public boolean isEmpty() {
         return keys.isEmpty() && networks.isEmpty();
     }

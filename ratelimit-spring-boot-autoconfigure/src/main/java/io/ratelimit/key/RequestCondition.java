@@ -38,12 +38,10 @@ public final class RequestCondition {
         }
     }
 
-    /** Returns this condition with the beans that it reads. */
     public RequestCondition withBeans(Function<String, KeyResolver> beans) {
         return new RequestCondition(expression.withBeans(beans));
     }
 
-    /** Returns when the facts of the condition are available. */
     public Availability availability() {
         return expression.availability();
     }

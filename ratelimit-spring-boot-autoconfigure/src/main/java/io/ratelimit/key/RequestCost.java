@@ -100,7 +100,6 @@ public final class RequestCost {
         return expression == null ? capped(Math.max(constant, 1)) : 1;
     }
 
-    /** Returns when the facts of the cost are available. */
     public Availability availability() {
         return expression == null ? Availability.IMMEDIATE : expression.availability();
     }

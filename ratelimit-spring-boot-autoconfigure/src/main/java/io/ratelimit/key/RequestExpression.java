@@ -110,7 +110,6 @@ final class RequestExpression {
                 : null;
     }
 
-    /** Returns when the facts of the expression are available. */
     Availability availability() {
         if (facts.contains("user") || facts.contains("roles") || facts.contains("claim")) {
             return Availability.NEEDS_USER;

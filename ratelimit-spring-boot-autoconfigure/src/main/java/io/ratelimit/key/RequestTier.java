@@ -53,12 +53,10 @@ public final class RequestTier {
         return roles == null ? new RequestTier(part.withBeans(beans)) : this;
     }
 
-    /** Returns when the facts of the selection are available. */
     public Availability availability() {
         return part.availability();
     }
 
-    /** Returns whether a client can choose its tier. */
     public boolean chosenByClient() {
         return part.chosenByClient();
     }

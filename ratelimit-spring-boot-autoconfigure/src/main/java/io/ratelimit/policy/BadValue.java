@@ -116,9 +116,9 @@ final class BadValue {
                 property,
                 value,
                 "one of " + String.join(", ", values),
-                "Write "
-                        + (nearest == null ? "one of these values" : "'" + leaf + ": " + nearest + "'")
-                        + (nearest == null ? ", for example '" + leaf + ": " + values.get(0) + "'." : "."));
+                nearest == null
+                        ? "Write one of these values, for example '" + leaf + ": " + values.get(0) + "'."
+                        : "Write '" + leaf + ": " + nearest + "'.");
     }
 
     private static @Nullable RateLimitConfigurationException ofStructure(

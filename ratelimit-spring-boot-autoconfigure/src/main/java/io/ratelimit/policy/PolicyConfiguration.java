@@ -3,7 +3,6 @@ package io.ratelimit.policy;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.policy.BackendProperties.Jdbc;
-import io.ratelimit.policy.BackendProperties.Redis;
 import io.ratelimit.policy.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.policy.RateLimitProperties.ClientAddress;
 import java.util.List;
@@ -40,7 +39,7 @@ public class PolicyConfiguration {
             RateLimitProperties properties, ConfigurableEnvironment environment, ListableBeanFactory beans) {
         PolicyNames.check(properties.policies().keySet(), environment);
         check(properties.clientIp());
-        check(properties.redis());
+        check("redis", properties.redis());
         check(properties.jdbc());
         this.properties = properties;
         this.policies = PolicyReader.read(properties, beans.containsBean(OWN_STORE));
@@ -69,10 +68,6 @@ public class PolicyConfiguration {
                 "client-ip.header",
                 clientIp.header(),
                 "must be the name of a header, such as 'x-forwarded-for'");
-    }
-
-    static void check(Redis redis) {
-        check("redis", redis);
     }
 
     /** @throws InvalidConfigurationPropertyValueException if a value can't be used */

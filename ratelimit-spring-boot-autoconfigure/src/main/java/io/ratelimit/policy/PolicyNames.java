@@ -111,11 +111,16 @@ final class PolicyNames {
     }
 
     private static void checkName(String name, String property) {
+        checkName("throttle policy", name, "Rename the policy, for example to '" + POLICIES + "per-user'.", property);
+    }
+
+    static void checkName(String kind, String name, String action, String property) {
         if (!ThrottlePolicy.isName(name)) {
             throw new RateLimitConfigurationException(
-                    "'" + name + "' can't be the name of a throttle policy: a name has at most 64 lower-case letters,"
-                            + " digits and dashes, and begins with a letter or a digit.",
-                    "Rename the policy, for example to '" + POLICIES + "per-user'.",
+                    "'" + name + "' can't be the name of a " + kind
+                            + ": a name has at most 64 lower-case letters, digits"
+                            + " and dashes, and begins with a letter or a digit.",
+                    action,
                     property);
         }
     }

@@ -242,13 +242,11 @@ record PolicyReader(
     }
 
     private BucketSpec tier(String tier, Tier limit, BucketSpec base, String tierProperty) {
-        if (!ThrottlePolicy.isName(tier)) {
-            throw new RateLimitConfigurationException(
-                    "'" + tier + "' can't be the name of a tier: a name has at most 64 lower-case letters, digits and"
-                            + " dashes, and begins with a letter or a digit.",
-                    "Rename the tier, for example to 'pro'. Names of roles are compared with it ignoring case.",
-                    tierProperty);
-        }
+        PolicyNames.checkName(
+                "tier",
+                tier,
+                "Rename the tier, for example to 'pro'. Names of roles are compared with it ignoring case.",
+                tierProperty);
         if (limit.rate() == null && (limit.inFlight() == null || limit.capacity() != null)) {
             throw noRate("tier", tier, tierProperty);
         }

@@ -61,7 +61,6 @@ public record IpNetwork(IpAddress first, int prefix) {
         return first.isIpv4() == address.isIpv4() && first.sharesPrefix(address, prefix);
     }
 
-    /** Returns whether the network consists of one address. */
     public boolean isAddress() {
         return prefix == MAX_PREFIX;
     }
