@@ -113,8 +113,9 @@ record BucketConversion(TickScale scale, long fullAt, Backlog backlog, long conv
         Ticks ticks = new Ticks(scale, other);
         long last = lastPromiseNanos(nanos);
         long end = nanosOrLater(fullAt - scale.full(), nanos);
-        long missing = ticks.missing(missingAt(last), last) + other.at(last);
-        long worth = ticks.worthMissing(missingAt(last), last) + other.at(last);
+        long left = missingAt(last);
+        long missing = ticks.missing(left, last) + other.at(last);
+        long worth = ticks.isSimple(left) ? missing : ticks.worthMissing(left, last) + other.at(last);
         if (end < last) {
             long atEnd = ticks.worthMissing(missingAt(end), end) + other.at(end);
             missing = Math.max(missing, atEnd);
@@ -190,6 +191,9 @@ record BucketConversion(TickScale scale, long fullAt, Backlog backlog, long conv
 
         private long simplyConverted(long missing) {
             long left = from.full - missing;
+            if (to.perToken == from.perToken) {
+                return Math.max(to.full - left, 0);
+            }
             long tokens = left / from.perToken;
             return tokens >= to.capacity
                     ? 0
@@ -268,7 +272,9 @@ record BucketConversion(TickScale scale, long fullAt, Backlog backlog, long conv
         boolean cutsFraction(long missing, long nanos) {
             if (isSimple(Math.max(missing, 0))) {
                 long left = from.full - Math.max(missing, 0);
-                return left / from.perToken < to.capacity && left % from.perToken * to.perToken % from.perToken != 0;
+                return to.perToken != from.perToken
+                        && left / from.perToken < to.capacity
+                        && left % from.perToken * to.perToken % from.perToken != 0;
             }
             if (to.sinceStep(to.clock(nanos)) + from.sinceStep(from.clock(nanos)) > 0) {
                 return true;

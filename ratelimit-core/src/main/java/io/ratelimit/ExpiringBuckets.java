@@ -6,12 +6,14 @@ import com.github.benmanes.caffeine.cache.Expiry;
 import com.github.benmanes.caffeine.cache.Policy.VarExpiration;
 import com.github.benmanes.caffeine.cache.Scheduler;
 import com.github.benmanes.caffeine.cache.Ticker;
+import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
@@ -41,6 +43,8 @@ final class ExpiringBuckets {
 
     private static final long MIN_HALF_LIFE = Duration.ofSeconds(30).toNanos();
 
+    private static final int RECENT_SCALES = 16;
+
     /** A state records the time of its last write in steps of 2^30 ns, which fit in an int. */
     private static final int STEP_BITS = 30;
 
@@ -59,6 +63,10 @@ final class ExpiringBuckets {
     private final BucketIndex index = new BucketIndex();
     private final Cache<BucketSpec, TickScale> scales =
             Caffeine.newBuilder().weakValues().executor(Runnable::run).build();
+
+    /** A scale for some hashes of specs: a way past the map, which hashes all of a spec. */
+    private final AtomicReferenceArray<@Nullable WeakReference<TickScale>> recentScales =
+            new AtomicReferenceArray<>(RECENT_SCALES);
 
     /** @param time the clock at which states are converted to another spec */
     ExpiringBuckets(Ticker ticker, Scheduler scheduler, TimeSource time) {
@@ -174,28 +182,28 @@ final class ExpiringBuckets {
 
     /** Returns the bucket of a key: the current one, converted to the scale's spec, or a new full one. */
     BucketState open(String key, TickScale scale, long nanos) {
-        return open(key, scale, new BucketState(scale, nanos));
+        return open(key, scale, nanos, new BucketState(scale, nanos));
     }
 
     /** Returns the bucket of a key: the current one, converted to the scale's spec, or the new one. */
-    BucketState open(String key, TickScale scale, BucketState created) {
+    BucketState open(String key, TickScale scale, long nanos, BucketState created) {
         return cache.asMap().compute(key, (sameKey, state) -> {
             if (state != null && state.scale().spec().equals(scale.spec())) {
                 return state;
             }
-            return renewed(state == null ? created : state.convertTo(scale, time));
+            return renewed(state == null ? created : state.convertTo(scale, nanos, time));
         });
     }
 
     /** Returns the bucket of a key, converted to the scale's spec; null if there is none. */
     @Nullable
-    BucketState convert(String key, TickScale scale) {
+    BucketState convert(String key, TickScale scale, long nanos) {
         return cache.asMap()
                 .computeIfPresent(
                         key,
                         (sameKey, state) -> state.scale().spec().equals(scale.spec())
                                 ? state
-                                : renewed(state.convertTo(scale, time)));
+                                : renewed(state.convertTo(scale, nanos, time)));
     }
 
     private BucketState renewed(BucketState state) {
@@ -213,7 +221,14 @@ final class ExpiringBuckets {
 
     /** Returns the one scale of a spec, which is kept while a bucket counts by it. */
     TickScale scale(BucketSpec spec) {
-        return scales.get(spec, sameSpec -> TickScale.of(sameSpec, start, time));
+        int place = (int) (31 * spec.capacity() + spec.rate().tokens()) & RECENT_SCALES - 1;
+        WeakReference<TickScale> recent = recentScales.getAcquire(place);
+        TickScale scale = recent == null ? null : recent.get();
+        if (scale == null || !scale.spec().equals(spec)) {
+            scale = scales.get(spec, sameSpec -> TickScale.of(sameSpec, start, time));
+            recentScales.setRelease(place, new WeakReference<>(scale));
+        }
+        return scale;
     }
 
     /** Returns whether a bucket belongs here, by its scale: no two of these objects share one. */

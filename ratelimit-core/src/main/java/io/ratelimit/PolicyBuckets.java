@@ -63,7 +63,7 @@ final class PolicyBuckets {
         long keyHash = hash.hash64(charge.key());
         BucketState bucket = buckets.get(keyHash);
         if (bucket != null && !hasSpec(bucket, charge.spec())) {
-            bucket = buckets.convert(storedKey(charge.key()), buckets.scale(charge.spec()));
+            bucket = buckets.convert(storedKey(charge.key()), buckets.scale(charge.spec()), nanos);
             if (bucket != null) {
                 buckets.indexed(keyHash, bucket);
             }
@@ -113,7 +113,7 @@ final class PolicyBuckets {
             if (shared != null) {
                 BucketState copy = shared.copy();
                 long now = time.nanoTime(); // not before closing: takes of other threads would look like a debt
-                buckets.open(key, scale, BucketConversion.inherited(copy, scale, now));
+                buckets.open(key, scale, now, BucketConversion.inherited(copy, scale, now));
                 return copy;
             }
             // Not by a later clock: the call would find the bucket short of the time since its own. But a call that

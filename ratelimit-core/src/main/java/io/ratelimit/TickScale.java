@@ -188,6 +188,11 @@ final class TickScale {
         return rate;
     }
 
+    /** Returns whether tokens may come back faster than by another scale. Scales of coarser steps aren't compared. */
+    boolean isFasterThan(TickScale other) {
+        return stepNanos > 1 || other.stepNanos > 1 || perStep * other.perToken > other.perStep * perToken;
+    }
+
     /** Returns whether a full bucket holds this many tokens. */
     boolean fits(long tokens) {
         return tokens <= capacity;

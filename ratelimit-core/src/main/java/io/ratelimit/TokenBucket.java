@@ -257,7 +257,8 @@ public sealed class TokenBucket permits StripedBucket {
     public synchronized void reconfigure(BucketSpec spec) {
         BucketState before = state;
         if (!before.scale().spec().equals(spec)) {
-            state = before.convertTo(TickScale.of(spec, time.nanoTime(), time), time);
+            long nanos = time.nanoTime();
+            state = before.convertTo(TickScale.of(spec, nanos, time), nanos, time);
         }
     }
 

@@ -37,6 +37,16 @@ class AlternatingSpecsTests {
         assertThat(take(new BucketSpec(Rate.of("1/1d"), 1_000, refill))).isFalse();
     }
 
+    /** These capacities are the same modulo any power of two up to 256, as the place of a recent scale is. */
+    @Test
+    void eachKeyCountsByItsOwnSpec() {
+        for (int capacity = 256; capacity <= 1_024; capacity += 256) {
+            BucketSpec spec = BucketSpec.of("1/1h").withCapacity(capacity);
+            Decision decision = store.take(List.of(new Charge(POLICY, spec, "user-" + capacity, 1)));
+            assertThat(decision.answers().get(0).remaining()).isEqualTo(capacity - 1);
+        }
+    }
+
     @Test
     void twoSpecsThatTakeTurnsGiveNoLessThanTheSlower() {
         List<BucketSpec> specs =
