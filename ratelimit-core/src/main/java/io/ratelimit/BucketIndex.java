@@ -92,6 +92,6 @@ final class BucketIndex {
     }
 
     private static int slot(AtomicReferenceArray<?> table, long hash, int i) {
-        return (int) hash + i & table.length() - 1;
+        return ((int) hash + i) & (table.length() - 1);
     }
 }

@@ -33,7 +33,7 @@ public record BucketSpec(Rate rate, long capacity, Refill refill, ZoneId zone, i
 
     static final long MAX_CAPACITY = 1_000_000_000_000L;
     private static final long MAX_NANOS_TO_FULL = Duration.ofDays(3650).toNanos();
-    private static final int MAX_IN_FLIGHT = 1_000_000;
+    static final int MAX_IN_FLIGHT = 1_000_000;
 
     /**
      * Marks a spec without a rate by its identity: an equal rate that a user writes is a rate. It is more than any call

@@ -3,6 +3,7 @@ package io.ratelimit;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.InFlightCalls.Taker;
+import io.ratelimit.ThrottleListener.Event;
 import io.ratelimit.ThrottlePolicy.Mode;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -34,13 +35,23 @@ final class CallDecisions {
         Decision decision = enforced;
         try {
             for (Charge charge : charges) {
-                decision = decision.withShadow(take(List.of(charge), taker));
+                decision = decision.withShadow(decideShadow(charge, taker));
             }
         } catch (RuntimeException | Error failed) {
             decision.release();
             throw failed;
         }
         return decision;
+    }
+
+    /** A shadow policy denies no call, also if its backend fails. */
+    private Decision decideShadow(Charge charge, Taker taker) {
+        try {
+            return take(List.of(charge), taker);
+        } catch (BackendException failed) {
+            listener.eventOccurred(charge.policy(), Event.BACKEND_FAILURE);
+            return Decision.of(List.of());
+        }
     }
 
     private Decision take(List<Charge> charges, Taker taker) {

@@ -126,7 +126,7 @@ public record Charge(
         return new Charge(policy, spec, key, cost, maxWait, share);
     }
 
-    /** Returns whether, apart from a guaranteed share, the call may take what all calls of a policy without a key may take. */
+    /** Returns whether the call may take from the one bucket of a policy without a key only what every call may take. */
     public boolean isCommon() {
         Shares shares = policy.shares();
         return key.isEmpty() && (share == null || shares == null || share.leave() == shares.reserve());

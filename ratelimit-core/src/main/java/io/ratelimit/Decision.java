@@ -331,8 +331,8 @@ public final class Decision extends Verdict implements Serializable {
     }
 
     /**
-     * Returns the answer of each bucket, in the order of the charges. A remote store may leave out buckets that it didn't
-     * call because another had denied. Empty for a bucket without a policy.
+     * Returns the answer of each bucket, in the order of the charges. A denial may leave out buckets that weren't asked: those
+     * of a remote store, or all, because another one or a slot had denied. Empty for a bucket without a policy.
      */
     public List<Answer> answers() {
         return answers;

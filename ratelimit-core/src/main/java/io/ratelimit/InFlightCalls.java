@@ -308,6 +308,7 @@ final class InFlightCalls {
 
         private SharedSlots.Slot await(Request request, PolicyThrottler throttler) {
             Charge charge = request.charge();
+            long began = time.nanoTime();
             SharedSlots.Slot slot = request.enqueue(() -> throttler.inFlightNow(charge));
             try {
                 await(slot::giveUp, slot::await, charge);
@@ -319,12 +320,13 @@ final class InFlightCalls {
                 slot.giveUp();
                 throw failed;
             } finally {
-                waited(throttler);
+                waited(throttler, began);
             }
         }
 
         /** Returns the slots of the key, with one for the call; null if none came in time. */
         private @Nullable KeySlots await(Charge charge, PolicyThrottler throttler) {
+            long began = time.nanoTime();
             KeySlots.Waiter waiter = throttler.slots().enqueue(charge.key(), () -> throttler.inFlightNow(charge));
             try {
                 await(waiter::giveUp, waiter::await, charge);
@@ -336,13 +338,14 @@ final class InFlightCalls {
                 abandon(waiter, charge, throttler);
                 throw failed;
             } finally {
-                waited(throttler);
+                waited(throttler, began);
             }
         }
 
-        private void waited(PolicyThrottler throttler) {
-            waited = time.nanoTime() - start;
-            throttler.listener().waited(waited);
+        private void waited(PolicyThrottler throttler, long began) {
+            long now = time.nanoTime();
+            waited = now - start;
+            throttler.listener().waited(now - began);
         }
 
         private void await(Runnable giveUp, Wait wait, Charge charge) throws InterruptedException {

@@ -20,7 +20,7 @@ public interface PolicyListener {
     /** Handles an event of the policy beside its decisions. */
     default void eventOccurred(ThrottleListener.Event event) {}
 
-    /** Handles the end of a call's wait for another call in flight to end. */
+    /** Handles the end of a call's wait for a slot of this policy, which lasted this long. */
     default void waited(long nanos) {}
 
     /** Handles the {@linkplain Decision#release end} of a call that counted as in flight for this long. */

@@ -101,7 +101,7 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
         } else if (spec == charge.policy().tiers().get(tier)) {
             spec = now.tiers().getOrDefault(tier, spec);
         }
-        return spec.inFlight() == 0 ? Integer.MAX_VALUE : spec.inFlight();
+        return spec.inFlight() == 0 ? BucketSpec.MAX_IN_FLIGHT : spec.inFlight();
     }
 
     /** Returns the listener for this policy alone. */

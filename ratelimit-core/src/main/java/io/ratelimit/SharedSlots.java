@@ -1,6 +1,9 @@
 package io.ratelimit;
 
+import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
+import java.time.Duration;
+import java.util.List;
 import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -24,6 +27,14 @@ public interface SharedSlots {
     /** Returns a request for a slot of a charge's key, which isn't decided yet. */
     default Request request(Charge charge) {
         return new Request(this, charge);
+    }
+
+    /**
+     * Returns the decision of a store that takes no tokens because a {@linkplain Request request} is denied. It names no
+     * slot: the caller answers by the request.
+     */
+    static Decision denial(List<Charge> charges) {
+        return Decision.of(List.of(Answer.denied(charges.get(0), Outcome.TOO_MANY_IN_FLIGHT, Duration.ZERO)));
     }
 
     /** Returns how many calls of the policy run in this process. */

@@ -63,7 +63,7 @@ public final class ThrottlePolicy {
         check(
                 isName(draft.name),
                 "the name of a policy",
-                "lower-case letters, digits and dashes, 64 at most",
+                "lower-case letters, digits and dashes, 64 at most, the first one no dash",
                 draft.name);
         check(draft.maxKeys >= 1, "max-keys", "at least 1", draft.maxKeys);
         check(draft.queueLimit >= 1, "queue-limit", "at least 1", draft.queueLimit);
@@ -128,7 +128,7 @@ public final class ThrottlePolicy {
     /**
      * Returns an enforced policy whose keys ignore case and whose calls don't wait.
      *
-     * @param name lower-case letters, digits and dashes, 64 characters at most
+     * @param name lower-case letters, digits and dashes, 64 characters at most, the first one no dash
      * @param key the names of the key's parts, such as {@code user} and {@code endpoint}; none for a global policy
      * @throws IllegalArgumentException if the name is not of that form
      */
@@ -346,7 +346,7 @@ public final class ThrottlePolicy {
         return maxWait.compareTo(LONGEST_WAIT) > 0 ? LONGEST_WAIT : maxWait;
     }
 
-    /** Returns whether a policy or a tier may have the name: lower-case letters, digits and dashes, 64 at most. */
+    /** Returns whether a policy or a tier may have the name: lower-case letters, digits and dashes, 64 at most, the first one no dash. */
     public static boolean isName(String name) {
         if (name.isEmpty() || name.length() > 64 || name.charAt(0) == '-') {
             return false;

@@ -156,7 +156,7 @@ public final class Throttlers {
     /**
      * Like {@link #decide}, but if tokens are missing and come within the charges' {@link Charge#maxWait}, takes them
      * ahead and waits for them in the policies' queues. The longest of the waits counts. Policies in shadow mode hold
-     * no call: they allow a call that would have waited in their queue.
+     * no call: they allow a call that would have waited for tokens in their queue.
      *
      * @throws BackendException if a remote store fails and has no fallback
      * @throws InterruptedException if the thread is interrupted while it waits; the tokens are given back
@@ -186,21 +186,25 @@ public final class Throttlers {
 
     /**
      * Like {@link #giveBack}, for threads that must not wait: tokens go back to a bucket in memory at once, and to one in
-     * a remote store on another thread. If too much work waits for such a thread, the tokens stay taken, and the listener
-     * gets the event of a failed backend.
+     * a remote store on another thread. If too much work waits for such a thread, or the backend fails, the tokens stay
+     * taken, and the listener gets the event of a failed backend.
      */
     public void giveBackLater(List<Answer> taken) {
         Map<Executor, List<Answer>> byExecutor = new LinkedHashMap<>();
         taken.forEach(answer -> byExecutor
                 .computeIfAbsent(store.settlements(answer.policy()), executor -> new ArrayList<>())
                 .add(answer));
-        byExecutor.forEach((executor, answers) -> {
-            try {
-                executor.execute(() -> store.giveBack(answers));
-            } catch (RejectedExecutionException busy) {
-                answers.forEach(answer -> listener.eventOccurred(answer.policy(), Event.BACKEND_FAILURE));
-            }
-        });
+        byExecutor.forEach((executor, answers) -> reportingFailure(
+                answers, () -> executor.execute(() -> reportingFailure(answers, () -> store.giveBack(answers)))));
+    }
+
+    /** Runs work for taken tokens. If the backend fails, or an executor is busy, the listener gets the event. */
+    private void reportingFailure(List<Answer> taken, Runnable work) {
+        try {
+            work.run();
+        } catch (BackendException | RejectedExecutionException failed) {
+            taken.forEach(answer -> listener.eventOccurred(answer.policy(), Event.BACKEND_FAILURE));
+        }
     }
 
     /**
@@ -238,11 +242,8 @@ public final class Throttlers {
      */
     public void settleLater(Answer taken, long cost) {
         checkSettlement(taken, cost);
-        try {
-            store.settlements(taken.policy()).execute(() -> settle(taken, cost));
-        } catch (RejectedExecutionException busy) {
-            listener.eventOccurred(taken.policy(), Event.BACKEND_FAILURE);
-        }
+        Executor settlements = store.settlements(taken.policy());
+        reportingFailure(List.of(taken), () -> settlements.execute(() -> settle(taken, cost)));
     }
 
     private static void checkSettlement(Answer taken, long cost) {

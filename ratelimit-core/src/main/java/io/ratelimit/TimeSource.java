@@ -41,8 +41,8 @@ public interface TimeSource {
     }
 
     /**
-     * Schedules a call for a moment; if it is past, for now. Other calls wait for the same thread, so the call must be
-     * quick.
+     * Schedules a call for a moment; if it is past, for now. Other calls may wait for the same thread, so the call must
+     * be quick.
      *
      * @return a future that cancels the call
      */

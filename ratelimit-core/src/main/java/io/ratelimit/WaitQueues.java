@@ -3,7 +3,6 @@ package io.ratelimit;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ThrottlePolicy.Mode;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.PriorityQueue;
@@ -30,8 +29,9 @@ final class WaitQueues {
     /**
      * The queue of one policy: its length, and in shadow mode the turns of the calls that would wait. Thread-safe.
      *
-     * <p>A queue in shadow mode holds no call: a call that would wait keeps a place until its turn would have come. A
-     * shadow denial is thus one that an enforced policy would have made.
+     * <p>A queue in shadow mode holds no call: a call that would wait for tokens keeps a place until its turn would have
+     * come. A denial for tokens is thus one that an enforced policy would have made; a call without a slot is denied at
+     * once.
      */
     static final class Queue {
 
@@ -172,7 +172,7 @@ final class WaitQueues {
         for (SharedSlots.Request slot : slots) {
             slot.take();
             if (slot.isDenied()) {
-                return Decision.of(List.of(Answer.denied(charges.get(0), Outcome.TOO_MANY_IN_FLIGHT, Duration.ZERO)));
+                return SharedSlots.denial(charges);
             }
         }
         return store.reserve(charges);

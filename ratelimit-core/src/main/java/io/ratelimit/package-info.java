@@ -45,14 +45,14 @@
  *
  * <h2>A decision over several buckets</h2>
  *
- * <p>{@link io.ratelimit.Throttlers#decide} passes the charges of the enforced policies to the
- * {@link io.ratelimit.BucketStore}, which takes all or none. {@code LocalBucketStore} finds each bucket in the
- * {@code PolicyBuckets} of its policy, and takes from one bucket after the other. If the second of three denies, the
- * first gets its tokens back, and the first and the third are only looked at: the decision then names every bucket that
- * is short. The decision is allowed if all answers are. Its retry time is the longest of the answers, plus jitter.
- * Policies in shadow mode decide after the others have allowed the call, one by one. The listener gets each decision.
- * {@link io.ratelimit.Throttlers#acquire} waits: {@code WaitQueues} joins the queue of each policy that is short, takes
- * the tokens ahead, and parks the thread once.
+ * <p>{@link io.ratelimit.Throttlers#decide} passes the charges of the enforced policies to the {@link
+ * io.ratelimit.BucketStore}, which takes all or none. {@code LocalBucketStore} finds each bucket in the {@code
+ * PolicyBuckets} of its policy, and takes from one bucket after the other. If the second of three denies, the first
+ * gets its tokens back, and the first and the third are only looked at: the decision then names every bucket that is
+ * short. A call without a slot asks no bucket. The decision is allowed if all answers are. Its retry time is the
+ * longest of the answers, plus jitter. Policies in shadow mode decide after the others have allowed the call, one by
+ * one. The listener gets each decision. {@link io.ratelimit.Throttlers#acquire} waits: {@code WaitQueues} joins the
+ * queue of each policy that is short, takes the tokens ahead, and parks the thread once.
  */
 @NullMarked
 package io.ratelimit;

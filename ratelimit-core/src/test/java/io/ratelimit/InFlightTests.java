@@ -64,10 +64,14 @@ class InFlightTests {
     }
 
     private CompletableFuture<Decision> acquire(Charge... charges) {
+        return acquire(throttlers, List.of(charges));
+    }
+
+    private static CompletableFuture<Decision> acquire(Throttlers throttlers, List<Charge> charges) {
         return CompletableFuture.supplyAsync(
                 () -> {
                     try {
-                        return throttlers.acquire(List.of(charges));
+                        return throttlers.acquire(charges);
                     } catch (InterruptedException interrupted) {
                         throw new AssertionError(interrupted);
                     }
@@ -302,6 +306,46 @@ class InFlightTests {
         third.get().release();
         assertThat(throttlers.get("patient").slots().held()).isZero();
         assertThat(time.waiting()).isZero();
+    }
+
+    @Test
+    void aCallThatWaitsForTwoSlotsReportsEachWaitToItsPolicy() throws Exception {
+        Map<String, Duration> waits = new ConcurrentHashMap<>();
+        ThrottlePolicy later =
+                ThrottlePolicy.of("later", BucketSpec.inFlight(1)).withMaxWait(Duration.ofSeconds(10));
+        Throttlers both =
+                new Throttlers(List.of(PATIENT, later), BucketStore.local(time), time, new ThrottleListener() {
+                    @Override
+                    public void decided(Decision decision) {}
+
+                    @Override
+                    public PolicyListener added(PolicyThrottler throttler) {
+                        return new PolicyListener() {
+                            @Override
+                            public void decided(Decision decision, Answer answer) {}
+
+                            @Override
+                            public void waited(long nanos) {
+                                waits.put(throttler.policy().name(), Duration.ofNanos(nanos));
+                            }
+                        };
+                    }
+                });
+        List<Charge> charges = List.of(
+                Charge.of(both.get("patient").policy(), "alice", 1),
+                Charge.of(both.get("later").policy(), "", 1));
+        Decision first = both.decide(charges.subList(0, 1));
+        Decision second = both.decide(charges.subList(1, 2));
+        CompletableFuture<Decision> waiting = acquire(both, charges);
+        Threads.await(() -> both.waiting("patient") == 1 && time.waiting() == 1);
+        time.advance(Duration.ofSeconds(3));
+        first.release();
+        Threads.await(() -> both.waiting("later") == 1 && time.waiting() == 1);
+        time.advance(Duration.ofSeconds(2));
+        second.release();
+
+        assertThat(waiting.get().allowed()).isTrue();
+        assertThat(waits).isEqualTo(Map.of("patient", Duration.ofSeconds(3), "later", Duration.ofSeconds(2)));
     }
 
     @Test

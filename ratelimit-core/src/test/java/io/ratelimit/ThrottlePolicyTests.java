@@ -108,8 +108,9 @@ class ThrottlePolicyTests {
     void rejectsAName(String name) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> ThrottlePolicy.of(name, SPEC))
-                .withMessage("the name of a policy must be lower-case letters, digits and dashes, 64 at most, but was "
-                        + name);
+                .withMessage(
+                        "the name of a policy must be lower-case letters, digits and dashes, 64 at most, the first one no dash, but was "
+                                + name);
     }
 
     @Test

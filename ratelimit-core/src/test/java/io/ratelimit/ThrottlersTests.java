@@ -216,6 +216,29 @@ class ThrottlersTests {
     }
 
     @Test
+    void aShadowPolicyWhoseBackendFailsDeniesNoCall() {
+        Events events = new Events();
+        BucketStore store = new Plain(BucketStore.local(time)) {
+            @Override
+            public Decision take(List<Charge> charges) {
+                if (charges.get(0).policy().name().equals("per-user")) {
+                    throw new BackendException("on purpose");
+                }
+                return super.take(charges);
+            }
+        };
+        Throttlers throttlers = new Throttlers(List.of(GLOBAL, USER.withMode(Mode.SHADOW)), store, time, events);
+        events.reported.clear();
+
+        Decision decision = throttlers.decide(
+                List.of(throttlers.global("global").charge(1), charge(throttlers, "per-user", "alice")));
+
+        assertThat(decision.allowed()).isTrue();
+        assertThat(policies(decision)).containsExactly("global");
+        assertThat(events.reported).containsExactly("per-user BACKEND_FAILURE");
+    }
+
+    @Test
     void shadowPoliciesDecideApartAndChargeNoOtherPolicy() {
         Throttlers throttlers = throttlers(GLOBAL, USER.withMode(Mode.SHADOW), BOTH.withMode(Mode.SHADOW));
         List<Charge> charges = List.of(
@@ -370,6 +393,8 @@ class ThrottlersTests {
                 throttlers.get("per-user").forKey("alice").decide(2).taken().get(0);
         assertThat(throttlers.settle(taken, 1)).isFalse();
         assertThat(events).containsExactly("per-user BACKEND_FAILURE");
+        throttlers.giveBackLater(List.of(taken));
+        assertThat(events).containsExactly("per-user BACKEND_FAILURE", "per-user BACKEND_FAILURE");
     }
 
     private Throttlers listening(BucketStore store, List<String> events) {

@@ -8,10 +8,10 @@ import io.ratelimit.CalendarClock;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
-import io.ratelimit.Decision.Outcome;
 import io.ratelimit.LeasingBucketStore.Grant;
 import io.ratelimit.LeasingBucketStore.LeaseRequest;
 import io.ratelimit.Share;
+import io.ratelimit.SharedSlots;
 import io.ratelimit.redis.RedisAnswers.ScriptReceipt;
 import io.ratelimit.redis.RedisBucketStore.Timing;
 import io.ratelimit.redis.RedisScript.Running;
@@ -162,7 +162,7 @@ final class ScriptCalls {
         ScriptReply reply = RedisScript.result(running, call);
         return RedisRegisters.complete(claims, reply, buckets.keyCount())
                 ? Decision.of(answers(charges, Timing.AT_ONCE, reply))
-                : Decision.of(List.of(Answer.denied(charges.get(0), Outcome.TOO_MANY_IN_FLIGHT, Duration.ZERO)));
+                : SharedSlots.denial(charges);
     }
 
     private byte[] toLease(LeaseRequest lease, long cost) {

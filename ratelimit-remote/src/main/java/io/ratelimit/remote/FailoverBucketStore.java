@@ -8,7 +8,6 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
-import io.ratelimit.Decision.Outcome;
 import io.ratelimit.Keys;
 import io.ratelimit.LeasingBucketStore;
 import io.ratelimit.LeasingBucketStore.LeaseRequest;
@@ -174,16 +173,12 @@ public final class FailoverBucketStore implements BucketStore {
         }
         return registers.start(slots, requests.isEmpty())
                 ? take(charges, BucketStore::take, requests, slots)
-                : withoutSlot(charges);
+                : SharedSlots.denial(charges);
     }
 
     @Override
     public Decision reserve(List<Charge> charges) {
         return take(charges, BucketStore::reserve, List.of(), List.of());
-    }
-
-    private static Decision withoutSlot(List<Charge> charges) {
-        return Decision.of(List.of(Answer.denied(charges.get(0), Outcome.TOO_MANY_IN_FLIGHT, Duration.ZERO)));
     }
 
     /** Returns the remembered denials of the charges, for a call that doesn't reach the store in any case. */

@@ -7,7 +7,7 @@ import org.springframework.boot.autoconfigure.AutoConfigurationImportFilter;
 import org.springframework.boot.autoconfigure.AutoConfigurationMetadata;
 
 /**
- * Leaves auto-configurations of Spring Boot out of the tests' applications, a quarter of the time of each start. No test
+ * Leaves auto-configurations of Spring Boot out of the tests' applications, a part of the time of each start. No test
  * of this module reads their beans, and no bean of this library meets them. The applications of the other modules have all.
  */
 final class UnneededAutoConfigurations implements AutoConfigurationImportFilter {
