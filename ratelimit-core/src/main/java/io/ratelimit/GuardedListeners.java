@@ -109,7 +109,7 @@ final class GuardedListeners implements ThrottleListener {
         own(after).reconfigured(before, after);
     }
 
-    /** A method of a listener. Made by a lambda that captures nothing, so that a call allocates nothing. */
+    /** A method of a listener. Made by a lambda that captures nothing, so that the call of a decision allocates nothing. */
     private interface Notification<L, A, B> {
         void make(L listener, A first, B second);
     }

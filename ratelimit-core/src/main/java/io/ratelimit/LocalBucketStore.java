@@ -76,6 +76,7 @@ final class LocalBucketStore implements BucketStore {
         while (taken < 0 && taken != Take.NEVER_FITS) {
             BucketState previous = bucket;
             long before = bucket.fullAt();
+            // Twice what is needed now: other calls may take ahead meanwhile. If it is too short, the loop goes on.
             long wait = Math.min(2 * bucket.scale().nanosUntil(-taken, nanos), maxWait);
             if (wait > 0) {
                 buckets.keep(charge, bucket, wait);
@@ -201,7 +202,7 @@ final class LocalBucketStore implements BucketStore {
             if (debt > 0) {
                 buckets.keep(taken.charge(), bucket, debt);
             }
-            missing = bucket.owe(tokens, shared, clock::now);
+            missing = bucket.owe(tokens, shared, clock);
             if (missing > bucket.scale().full()) {
                 buckets.keep(taken.charge(), bucket, 0);
             }
@@ -251,7 +252,7 @@ final class LocalBucketStore implements BucketStore {
 
     @Override
     public long size(ThrottlePolicy policy) {
-        clock.now();
+        clock.now(); // moves the clock of expiry on: without calls nothing else does
         return buckets(policy).size();
     }
 
