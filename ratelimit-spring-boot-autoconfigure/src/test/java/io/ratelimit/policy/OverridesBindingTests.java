@@ -110,6 +110,7 @@ class OverridesBindingTests {
     @SafeVarargs
     private List<OverrideEntry> bind(Map<String, Object>... sources) {
         StandardEnvironment environment = new StandardEnvironment();
+        environment.getPropertySources().remove(StandardEnvironment.SYSTEM_ENVIRONMENT_PROPERTY_SOURCE_NAME);
         environment.getPropertySources().addFirst(new MapPropertySource("rate", Map.of("rate", "9/1s")));
         for (Map<String, Object> source : sources) {
             Map<String, Object> properties = new LinkedHashMap<>();
