@@ -37,6 +37,15 @@ record BucketConversion(TickScale scale, long fullAt, Backlog backlog, long conv
                 : new BucketConversion(state.scale(), fullAt, current.withoutOrigin(), 0);
     }
 
+    /**
+     * Returns whether the conversion may count from a moment that was read before the state was closed. Other threads may have
+     * taken at later moments. A faster rate would bring tokens for the time between. And their takes must not look like a
+     * debt.
+     */
+    boolean mayCountFrom(long nanos, TickScale other) {
+        return !other.isFasterThan(scale) && BucketState.missing(fullAt, scale.at(nanos)) <= scale.full();
+    }
+
     /** Returns the ticks of another spec that a bucket is missing if its state is converted, or {@link BucketState#CLOSED}. */
     static long missing(BucketState state, TickScale other, long nanos) {
         long seen = state.fullAt();

@@ -345,23 +345,14 @@ final class BucketState {
      * Closes this state, which must be open, and returns a state of another spec with the same tokens. Waiting calls
      * keep their turn.
      *
-     * @param before a moment that was read earlier; the conversion counts from it if it may, since a clock costs more
+     * @param before a moment that was read earlier; the conversion counts from it if it may, as if the call had come
+     *     first, since a clock costs more
      */
     synchronized BucketState convertTo(TickScale other, long before, TimeSource time) {
-        long seen = (long) FULL_AT.getAndSet(this, CLOSED);
-        BucketConversion origin = BucketConversion.of(this, seen);
-        long nanos = mayConvertAt(before, seen, other) ? before : time.nanoTime();
+        BucketConversion origin = BucketConversion.of(this, (long) FULL_AT.getAndSet(this, CLOSED));
+        long nanos = origin.mayCountFrom(before, other) ? before : time.nanoTime();
         backlog = backlog.identified();
         return origin.to(other, scale, backlog, nanos);
-    }
-
-    /**
-     * Returns whether a conversion may count from a moment that was read before this state was closed. Other threads may have
-     * taken at later moments. A faster rate would bring tokens for the time between. And their takes must not look like a
-     * debt.
-     */
-    private boolean mayConvertAt(long nanos, long seen, TickScale other) {
-        return !other.isFasterThan(scale) && missing(seen, scale.at(nanos)) <= scale.full();
     }
 
     /** Closes this state, which must be open, and returns an equal one that {@linkplain #replaces replaces} it. */

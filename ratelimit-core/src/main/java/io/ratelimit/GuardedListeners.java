@@ -81,22 +81,6 @@ final class GuardedListeners implements ThrottleListener {
         return ofPolicy.isEmpty() ? PolicyListener.NONE : new OfPolicy(ofPolicy);
     }
 
-    /** Returns whether any of the listeners of a policy has code for the end of a call in flight. */
-    static boolean handlesReleased(PolicyListener ofPolicy) {
-        return ofPolicy instanceof OfPolicy several
-                && several.listeners.stream().anyMatch(guarded -> overridesReleased(guarded.listener));
-    }
-
-    private static boolean overridesReleased(PolicyListener listener) {
-        try {
-            Class<?> declaring =
-                    listener.getClass().getMethod("released", long.class).getDeclaringClass();
-            return declaring != PolicyListener.class;
-        } catch (NoSuchMethodException withoutReflection) { // in a native image
-            return true;
-        }
-    }
-
     @Override
     public void eventOccurred(ThrottlePolicy policy, Event event) {
         call(all, ThrottleListener::eventOccurred, policy, event);
@@ -174,6 +158,13 @@ final class GuardedListeners implements ThrottleListener {
         @Override
         public void waited(long nanos) {
             call(listeners, (listener, time, same) -> listener.waited(time), nanos, nanos);
+        }
+
+        @Override
+        public boolean handlesReleased() {
+            boolean[] any = {false};
+            call(listeners, (listener, found, same) -> found[0] |= listener.handlesReleased(), any, any);
+            return any[0];
         }
 
         @Override

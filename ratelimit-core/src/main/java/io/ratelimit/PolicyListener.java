@@ -26,6 +26,14 @@ public interface PolicyListener {
     /** Handles the {@linkplain Decision#release end} of a call that counted as in flight for this long. */
     default void released(long nanos) {}
 
+    /**
+     * Returns whether {@link #released} does anything. If no listener's does, it isn't called for each call, since two readings
+     * of the clock take as long as all else. Called once, when the policy is added.
+     */
+    default boolean handlesReleased() {
+        return true;
+    }
+
     /** Handles a change of the rate or the capacity of the policy or of one of its tiers. */
     default void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {}
 }

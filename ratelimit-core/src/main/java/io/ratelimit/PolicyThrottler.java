@@ -111,7 +111,7 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
 
     void setListener(PolicyListener listener) {
         this.listener = listener;
-        this.reportsHeld = GuardedListeners.handlesReleased(listener);
+        this.reportsHeld = listener != PolicyListener.NONE && listener.handlesReleased();
     }
 
     /** Returns whether the next call's time in flight is needed: by the listener, or for the mean. */

@@ -35,6 +35,20 @@ class ConversionMomentTests {
         assertThat(FAST.tokensLeft(converted.missing(5 * SECOND))).isEqualTo(40);
     }
 
+    /** The second conversion starts from the slow rate's state, which the first one had cut a fraction from. */
+    @Test
+    void theRateOfTheStateThatIsConvertedCounts() {
+        TickScale slow = scale("3/1s");
+        TickScale larger = TickScale.of(BucketSpec.of("10/1s").withCapacity(120), 0);
+        long moment = 5 * SECOND + 1;
+        BucketState state = new BucketState(slow, 0);
+        assertThat(state.take(30, 5 * SECOND, 0)).isPositive();
+
+        BucketState converted = state.convertTo(FAST, moment, () -> moment).convertTo(larger, 0, () -> moment);
+
+        assertThat(larger.tokensLeft(converted.missing(moment))).isEqualTo(70);
+    }
+
     @Test
     void aSlowerRateCountsFromTheMomentReadAndGivesNoMore() {
         BucketState converted = converted(FAST, 60, SECOND / 2, SLOW);

@@ -133,6 +133,11 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
                 limits.feed(answer, time);
             }
         }
+
+        @Override
+        public boolean handlesReleased() {
+            return false;
+        }
     }
 
     private static boolean asksForTokens(Outcome outcome) {

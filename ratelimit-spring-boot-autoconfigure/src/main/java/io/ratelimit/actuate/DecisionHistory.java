@@ -222,6 +222,11 @@ final class DecisionHistory implements ThrottleListener, AutoCloseable {
             }
         }
 
+        @Override
+        public boolean handlesReleased() {
+            return false;
+        }
+
         /** Returns the remaining tokens that were stored last; negative if there were none. */
         long lastRemaining() {
             return lastRemaining.getOpaque();

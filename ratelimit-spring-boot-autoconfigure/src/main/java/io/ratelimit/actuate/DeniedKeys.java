@@ -177,6 +177,11 @@ final class DeniedKeys implements ThrottleListener {
             }
         }
 
+        @Override
+        public boolean handlesReleased() {
+            return false;
+        }
+
         private void count(String key, Mode mode) {
             if (!key.isEmpty()) {
                 (mode == Mode.SHADOW ? shadow : enforced).count(bounded(key));

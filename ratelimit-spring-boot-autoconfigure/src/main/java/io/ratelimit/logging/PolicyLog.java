@@ -86,6 +86,11 @@ public final class PolicyLog implements ThrottleListener {
         }
 
         @Override
+        public boolean handlesReleased() {
+            return false;
+        }
+
+        @Override
         public void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {
             LogFields.write(configured.name(), null, () -> {
                 log(policy, before.spec(), after.spec(), configured.spec());

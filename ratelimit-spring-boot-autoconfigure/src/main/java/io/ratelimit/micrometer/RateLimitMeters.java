@@ -217,6 +217,11 @@ record RateLimitMeters(MeterRegistry registry, Function<PolicyThrottler, String>
         }
 
         @Override
+        public boolean handlesReleased() {
+            return held != null;
+        }
+
+        @Override
         public void eventOccurred(ThrottleListener.Event event) {
             events[event.ordinal()].increment();
         }
