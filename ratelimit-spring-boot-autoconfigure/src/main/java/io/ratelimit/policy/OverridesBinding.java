@@ -8,10 +8,11 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.function.Function;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.bind.AbstractBindHandler;
 import org.springframework.boot.context.properties.bind.BindContext;
@@ -38,6 +39,18 @@ final class OverridesBinding extends AbstractBindHandler {
 
     /** The positions of elements in the name {@code ratelimit.policies.NAME.overrides[I].keys[K][T]}. */
     private static final int OVERRIDE = 4, PROPERTY = 5, KEY = 6, TEXT = 7;
+
+    private static final Pattern INDEX = Pattern.compile("0|[1-9][0-9]{0,8}");
+
+    /** The names of an override's properties. */
+    private static final List<String> PROPERTIES = PolicyNames.namesOf(OverrideEntry.class);
+
+    /** The names below a list, one of which it has if it isn't empty. */
+    private static final List<ConfigurationPropertyName> FIRST = Stream.concat(
+                    Stream.of("[0]", "[0].keys[0]", "[0].keys[0][0]"),
+                    PROPERTIES.stream().map(property -> "[0]." + property))
+            .map(ConfigurationPropertyName::of)
+            .toList();
 
     OverridesBinding(BindHandler parent) {
         super(parent);
@@ -67,16 +80,23 @@ final class OverridesBinding extends AbstractBindHandler {
                 && POLICIES.isAncestorOf(name);
     }
 
-    /** Returns the first source of the list, which alone counts; null if it doesn't list its names, or has several for each. */
+    /**
+     * Returns the first source of the list, which alone counts; null if it doesn't list its names, or has several for each.
+     * A source that doesn't list its names, such as JNDI, may have a list if it has one of the first names.
+     */
     private static @Nullable IterableConfigurationPropertySource source(
             ConfigurationPropertyName name, BindContext context) {
         for (ConfigurationPropertySource source : context.getSources()) {
-            if (source.containsDescendantOf(name) != ConfigurationPropertyState.ABSENT) {
-                boolean simple = !(source.getUnderlyingSource() instanceof SystemEnvironmentPropertySource);
-                return simple && source instanceof IterableConfigurationPropertySource listed ? listed : null;
-            }
             if (source.getConfigurationProperty(name) != null) {
                 return null;
+            }
+            if (source.containsDescendantOf(name) != ConfigurationPropertyState.ABSENT) {
+                if (source instanceof IterableConfigurationPropertySource listed) {
+                    return source.getUnderlyingSource() instanceof SystemEnvironmentPropertySource ? null : listed;
+                }
+                if (FIRST.stream().anyMatch(first -> source.getConfigurationProperty(name.append(first)) != null)) {
+                    return null;
+                }
             }
         }
         return null;
@@ -102,8 +122,20 @@ final class OverridesBinding extends AbstractBindHandler {
                 : null;
     }
 
+    /** Returns an index; null if there is none, or if it is written in a form that the binder doesn't look up. */
     private static @Nullable Integer index(ConfigurationPropertyName name, int position) {
-        return name.isNumericIndex(position) ? Integer.valueOf(name.getElement(position, Form.ORIGINAL)) : null;
+        String text = name.isNumericIndex(position) ? name.getElement(position, Form.ORIGINAL) : "";
+        return INDEX.matcher(text).matches() ? Integer.valueOf(text) : null;
+    }
+
+    /** Returns whether a name is that of a key, or of a key's part. */
+    private static boolean isKey(ConfigurationPropertyName name) {
+        int elements = name.getNumberOfElements();
+        return (elements == KEY + 1 || elements == TEXT + 1)
+                && name.isNumericIndex(OVERRIDE)
+                && name.getElement(PROPERTY, Form.UNIFORM).equals("keys")
+                && name.isNumericIndex(KEY)
+                && name.isLastElementIndexed();
     }
 
     private static boolean isComplete(SortedMap<Integer, ?> list) {
@@ -174,9 +206,10 @@ final class OverridesBinding extends AbstractBindHandler {
         }
 
         List<OverrideEntry> read(ConfigurationPropertyName list, Bindable<?> target, List<Names> overrides) {
-            for (String property : PolicyNames.namesOf(OverrideEntry.class)) { // the names that a later source may have
+            for (String property : PROPERTIES) { // the names that a later source may have
                 OverridesBinding.super.onStart(list.append("[0]").append(property), ENTRY, context);
             }
+            noteReplaced(list);
             List<OverrideEntry> entries = new ArrayList<>();
             for (Names names : overrides) {
                 ConfigurationPropertyName name = list.append("[" + entries.size() + "]");
@@ -186,6 +219,21 @@ final class OverridesBinding extends AbstractBindHandler {
             }
             noteRead(list, target, entries);
             return entries;
+        }
+
+        /** Notes the keys of longer lists in later sources as read, since this list replaces the whole of them. */
+        private void noteReplaced(ConfigurationPropertyName list) {
+            boolean later = false;
+            for (ConfigurationPropertySource candidate : context.getSources()) {
+                if (later && candidate instanceof IterableConfigurationPropertySource listed) {
+                    for (ConfigurationPropertyName name : listed) {
+                        if (list.isAncestorOf(name) && isKey(name)) {
+                            noteRead(name.getParent(), KEYS, List.of());
+                        }
+                    }
+                }
+                later |= candidate == source;
+            }
         }
 
         private OverrideEntry read(ConfigurationPropertyName name, Names names) {
@@ -208,7 +256,15 @@ final class OverridesBinding extends AbstractBindHandler {
                     names.keys().values()) {
                 List<Text> texts = new ArrayList<>();
                 for (ConfigurationPropertyName name : key.values()) {
-                    texts.add(Objects.requireNonNull(value(name, TEXT_OF_KEY, OverridesBinding::text)));
+                    Text text = value(name, TEXT_OF_KEY, OverridesBinding::text);
+                    if (text == null) { // a map may contain names without a value: the binder's lists end there too
+                        noteRead(name.getParent(), KEYS, keys);
+                        break;
+                    }
+                    texts.add(text);
+                }
+                if (texts.isEmpty()) {
+                    break;
                 }
                 keys.add(texts);
             }

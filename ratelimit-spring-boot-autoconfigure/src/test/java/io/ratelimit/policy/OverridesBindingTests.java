@@ -21,6 +21,7 @@ import org.springframework.boot.context.properties.bind.handler.NoUnboundElement
 import org.springframework.boot.context.properties.source.ConfigurationPropertySources;
 import org.springframework.boot.convert.ApplicationConversionService;
 import org.springframework.core.env.MapPropertySource;
+import org.springframework.core.env.PropertySource;
 import org.springframework.core.env.StandardEnvironment;
 
 class OverridesBindingTests {
@@ -103,15 +104,87 @@ class OverridesBindingTests {
                         .containsExactly(OVERRIDES + "[1].raet"));
     }
 
+    @Test
+    void anIndexInAnotherFormIsReportedByTheBinder() {
+        for (String index : List.of("[99999999999]", "[01]")) {
+            assertThatThrownBy(() -> bind(Map.of("[0].keys[0]", "alice", "[0].mode", "off", index + ".keys[0]", "bob")))
+                    .rootCause()
+                    .isInstanceOf(UnboundConfigurationPropertiesException.class)
+                    .hasMessageContaining(OVERRIDES + index + ".keys[0]");
+        }
+    }
+
+    @Test
+    void keysEndBeforeANameWithoutAValue() {
+        Map<String, Object> map = new LinkedHashMap<>();
+        map.put("[0].rate", "1/1m");
+        map.put("[0].keys[0]", "alice");
+        map.put("[0].keys[1]", null);
+        map.put("[0].keys[2]", "bob");
+
+        assertThat(bind(map)).containsExactly(entry("1/1m", null, "alice"));
+
+        map.keySet().removeIf(name -> name.contains("keys"));
+        map.put("[0].keys[0][0]", "alice");
+        map.put("[0].keys[0][1]", null);
+
+        assertThat(bind(map)).containsExactly(entry("1/1m", null, "alice"));
+    }
+
+    @Test
+    void aShorterListReplacesALongerOne() {
+        Map<String, Object> profile = Map.of("[0].keys[0]", "alice", "[0].rate", "1/1m");
+        Map<String, Object> file = new LinkedHashMap<>();
+        file.put("[0].keys[0]", "bob");
+        file.put("[0].rate", "2/1m");
+        file.put("[1].keys[0]", "carol");
+        file.put("[1].keys[1][0]", "dave");
+        file.put("[1].rate", "3/1m");
+
+        assertThat(bind(profile, file)).containsExactly(entry("1/1m", null, "alice"));
+    }
+
+    @Test
+    void anUnknownNameInAReplacedListIsReported() {
+        Map<String, Object> profile = Map.of("[0].keys[0]", "alice", "[0].rate", "1/1m");
+        for (String unknown : List.of("[1].raet", "[1].keyz[0]", "[x].keys[0]")) {
+            assertThatThrownBy(() -> bind(profile, Map.of("[1].keys[0]", "bob", unknown, "1/1m")))
+                    .rootCause()
+                    .isInstanceOfSatisfying(UnboundConfigurationPropertiesException.class, report -> assertThat(
+                                    report.getUnboundProperties())
+                            .extracting(property -> property.getName().toString())
+                            .containsExactly(OVERRIDES + unknown));
+        }
+    }
+
+    @Test
+    void aSourceThatDoesNotListItsNamesIsAskedForTheFirstOverride() {
+        bind(new Unlisted(Map.of()), Map.of("[0].keys[0]", "alice", "[0].rate", "1/1m"));
+
+        assertThat(read).hasSize(2).doesNotHaveDuplicates();
+
+        for (String key : List.of("[0].keys", "[0].keys[0]", "[0].keys[0][0]")) {
+            Unlisted unlisted = new Unlisted(Map.of(OVERRIDES + key, "bob", OVERRIDES + "[0].mode", "off"));
+            assertThat(bind(unlisted, Map.of("[0].keys[0]", "alice", "[0].rate", "1/1m")))
+                    .containsExactly(new OverrideEntry(List.of(List.of(new Text("bob"))), null, null, null, Mode.OFF));
+        }
+    }
+
     private static OverrideEntry entry(String rate, @Nullable Mode mode, String key) {
         return new OverrideEntry(List.of(List.of(new Text(key))), Rate.of(rate), null, null, mode);
     }
 
     @SafeVarargs
     private List<OverrideEntry> bind(Map<String, Object>... sources) {
+        return bind(new MapPropertySource("first", Map.of()), sources);
+    }
+
+    @SafeVarargs
+    private List<OverrideEntry> bind(PropertySource<?> first, Map<String, Object>... sources) {
         StandardEnvironment environment = new StandardEnvironment();
         environment.getPropertySources().remove(StandardEnvironment.SYSTEM_ENVIRONMENT_PROPERTY_SOURCE_NAME);
         environment.getPropertySources().addFirst(new MapPropertySource("rate", Map.of("rate", "9/1s")));
+        environment.getPropertySources().addFirst(first);
         for (Map<String, Object> source : sources) {
             Map<String, Object> properties = new LinkedHashMap<>();
             source.forEach((name, value) -> properties.put(OVERRIDES + name, value));
@@ -128,6 +201,19 @@ class OverridesBindingTests {
                 .bind(RateLimitProperties.PREFIX, RateLimitProperties.class)
                 .get();
         return Objects.requireNonNull(properties.policies().get("api")).overrides();
+    }
+
+    /** A source that doesn't list its names, such as JNDI. */
+    private static final class Unlisted extends PropertySource<Map<String, Object>> {
+
+        Unlisted(Map<String, Object> properties) {
+            super("unlisted", properties);
+        }
+
+        @Override
+        public @Nullable Object getProperty(String name) {
+            return getSource().get(name);
+        }
     }
 
     /** Records the properties that are read. */
