@@ -94,10 +94,15 @@ public final class LimitChanges implements SmartLifecycle {
     }
 
     /**
-     * Changes a limit of all instances, as {@link #changeHere} changes one of this instance.
+     * Changes a limit of all instances.
      *
+     * @param tier null for the policy's own limit
+     * @param rate null for the present rate
+     * @param capacity null for the present capacity
+     * @param inFlight null for the present number of calls in flight
      * @param until the end of the change: a time such as {@code 2026-11-22T18:00:00Z}, or a duration from now; null for none
-     * @throws IllegalArgumentException also if there is no board, or {@code until} isn't a time in the future
+     * @throws IllegalArgumentException if there is no board, all are null, one is invalid, {@code until} isn't a time in
+     *     the future, or a check of the policy refuses the change
      * @throws BackendException if the board fails
      */
     public Changed changeForAll(

@@ -9,6 +9,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.springframework.boot.context.properties.bind.DataObjectPropertyName;
 import org.springframework.boot.context.properties.bind.Name;
@@ -30,6 +31,8 @@ final class PolicyNames {
     static final String POLICIES = RateLimitProperties.property("");
 
     static final String ONE_PREFIX = "To Spring Boot, 'rate-limit', 'rateLimit' and 'ratelimit' are one prefix: ";
+
+    private static final Pattern END_OF_NAME = Pattern.compile("[.\\[]");
 
     private PolicyNames() {}
 
@@ -96,9 +99,8 @@ final class PolicyNames {
 
     private static void checkSource(EnumerablePropertySource<?> source) {
         for (String property : source.getPropertyNames()) {
-            String name = property.startsWith(POLICIES)
-                    ? property.substring(POLICIES.length()).split("[.\\[]", 2)[0]
-                    : "";
+            String name =
+                    property.startsWith(POLICIES) ? END_OF_NAME.split(property.substring(POLICIES.length()), 2)[0] : "";
             if (!name.isEmpty()) {
                 checkName(name, POLICIES + name);
                 if (source.getProperty(property) instanceof Double number) {

@@ -1,5 +1,7 @@
 package io.ratelimit.key.ip;
 
+import java.util.regex.Pattern;
+
 /**
  * A network of addresses, or one address: {@code 10.0.0.0/8}, {@code 2001:db8::/32}, {@code 192.0.2.7}.
  *
@@ -9,6 +11,7 @@ package io.ratelimit.key.ip;
 public record IpNetwork(IpAddress first, int prefix) {
 
     private static final int MAX_PREFIX = 128;
+    private static final Pattern PREFIX = Pattern.compile("[0-9]{1,3}");
 
     public IpNetwork {
         first = first.masked(prefix);
@@ -48,7 +51,7 @@ public record IpNetwork(IpAddress first, int prefix) {
 
     /** Parses at most three digits; returns a number that is no prefix for any other text. */
     private static int prefix(String text) {
-        return text.matches("[0-9]{1,3}") ? Integer.parseInt(text) : -MAX_PREFIX;
+        return PREFIX.matcher(text).matches() ? Integer.parseInt(text) : -MAX_PREFIX;
     }
 
     private static IllegalArgumentException invalid(String text) {
