@@ -169,14 +169,13 @@ class WaysAroundTests {
     void manyStreamsOfHttp2AtOnceAreCharged() throws Exception {
         Api api = server.bean(Api.class);
         int before = api.logins.get();
-        api.completed.drainPermits();
         try (RawHttp2 http = new RawHttp2(server.http().port())) {
             for (String target : List.of("/api/login", "/api/login;a", "/api/%6cogin", "/x/../api/login")) {
                 for (int i = 0; i < 10; i++) {
                     http.request(i % 2 == 0 ? "GET" : "HEAD", target);
                 }
             }
-            api.completed.acquire(40);
+            api.completedStreams.acquire(40);
             assertThat(api.logins).hasValue(before + 5);
         }
     }
@@ -185,7 +184,9 @@ class WaysAroundTests {
     static class Api {
 
         final AtomicInteger logins = new AtomicInteger();
-        final Semaphore completed = new Semaphore(0);
+
+        /** Counts the requests of HTTP/2 alone, which one test sends: a request of another test may complete late. */
+        final Semaphore completedStreams = new Semaphore(0);
 
         @GetMapping("/api/login")
         String login() {
@@ -215,7 +216,9 @@ class WaysAroundTests {
                 try {
                     chain.doFilter(request, response);
                 } finally {
-                    completed.release();
+                    if (request.getProtocol().equals("HTTP/2.0")) {
+                        completedStreams.release();
+                    }
                 }
             });
             registration.setOrder(Ordered.HIGHEST_PRECEDENCE);
