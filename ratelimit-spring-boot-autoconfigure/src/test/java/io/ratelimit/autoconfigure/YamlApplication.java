@@ -179,6 +179,7 @@ public final class YamlApplication {
         RateLimitLoggingAutoConfiguration.class,
         RateLimitReportAutoConfiguration.class,
         RateLimitRedisAutoConfiguration.class,
+        RateLimitJdbcAutoConfiguration.class,
         RateLimitFailoverAutoConfiguration.class,
         RateLimitAutoConfiguration.class,
         RateLimitAnnotationAutoConfiguration.class

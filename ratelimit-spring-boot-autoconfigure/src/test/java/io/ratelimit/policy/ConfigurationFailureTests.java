@@ -14,6 +14,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -40,6 +41,7 @@ public class ConfigurationFailureTests {
 
     private static final Path CASES = Path.of("src/test/resources/configuration-failures");
     private static final String POLICY = "ratelimit:\n  policies:\n    api:\n      rate: 5/s\n      ";
+    private static final Pattern SHARED = Pattern.compile("(?i)backend|redis|jdbc");
     private static final String FILE = "URL [file:application.yml] - ";
 
     @TempDir
@@ -120,7 +122,10 @@ public class ConfigurationFailureTests {
 
         YamlApplication application(Path directory) {
             String text = yaml.startsWith("policy: ") ? POLICY + yaml.substring("policy: ".length()) : yaml;
-            YamlApplication application = new YamlApplication(directory, text).with(Limits.class);
+            YamlApplication application = new YamlApplication(directory, text);
+            if (!SHARED.matcher(options + yaml).find()) {
+                application.with(Limits.class);
+            }
             for (String option : options) {
                 int equals = option.indexOf('=');
                 String name = equals < 0 ? option : option.substring(option.lastIndexOf(' ', equals) + 1, equals);
@@ -138,7 +143,7 @@ public class ConfigurationFailureTests {
         }
     }
 
-    /** The limits alone: the policies are read before anything that uses them. */
+    /** The limits alone, for mistakes that concern no shared backend. */
     @Configuration(proxyBeanMethods = false)
     @Import(RateLimitAutoConfiguration.class)
     public static class Limits {}
