@@ -8,7 +8,7 @@ final class HeldSlot extends AtomicBoolean {
 
     private static final long serialVersionUID = 1;
 
-    /** The start of a call whose time nobody needs. */
+    /** The start of a call whose time is not measured. */
     private static final long UNMEASURED = Long.MIN_VALUE;
 
     private final transient PolicyThrottler throttler;

@@ -76,7 +76,7 @@ final class LocalBucketStore implements BucketStore {
         while (taken < 0 && taken != Take.NEVER_FITS) {
             BucketState previous = bucket;
             long before = bucket.fullAt();
-            // Twice what is needed now: other calls may take ahead meanwhile. If it is too short, the loop goes on.
+            // Twice what is needed now: other calls may take ahead meanwhile. The loop tries again if it is too short.
             long wait = Math.min(2 * bucket.scale().nanosUntil(-taken, nanos), maxWait);
             if (wait > 0) {
                 buckets.keep(charge, bucket, wait);
