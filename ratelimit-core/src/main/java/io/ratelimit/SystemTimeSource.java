@@ -1,6 +1,7 @@
 package io.ratelimit;
 
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ForkJoinPool;
@@ -21,6 +22,7 @@ public final class SystemTimeSource implements TimeSource, AutoCloseable {
 
     private static final long START = System.nanoTime();
     private static final long IDLE_SECONDS = 5;
+    private static final long RETRY_SECONDS = 1;
 
     /** The common pool, or a thread for each call if the JVM is configured to have no thread in the pool. */
     private static final Executor POOL = ForkJoinPool.getCommonPoolParallelism() > 0
@@ -35,9 +37,17 @@ public final class SystemTimeSource implements TimeSource, AutoCloseable {
 
     private final ScheduledThreadPoolExecutor timer = new ScheduledThreadPoolExecutor(1, SystemTimeSource::thread);
     private final Set<Timer> pending = ConcurrentHashMap.newKeySet();
+    private final Executor pool;
+    private final Executor upkeep;
 
     /** Creates an open time source; it starts no thread yet. */
     public SystemTimeSource() {
+        this(POOL, UPKEEP);
+    }
+
+    SystemTimeSource(Executor pool, Executor upkeep) {
+        this.pool = pool;
+        this.upkeep = upkeep;
         timer.setKeepAliveTime(IDLE_SECONDS, TimeUnit.SECONDS);
         timer.allowCoreThreadTimeOut(true);
         timer.setRemoveOnCancelPolicy(true);
@@ -62,11 +72,11 @@ public final class SystemTimeSource implements TimeSource, AutoCloseable {
 
     @Override
     public Future<?> maintainAt(long nanos, Runnable upkeep) {
-        return schedule(nanos - nanoTime(), new Timer(upkeep, UPKEEP));
+        return schedule(nanos - nanoTime(), new Timer(upkeep, this.upkeep));
     }
 
     Future<?> callAfter(long nanos, Runnable run) {
-        return schedule(nanos, new Timer(run, POOL));
+        return schedule(nanos, new Timer(run, pool));
     }
 
     private Future<?> schedule(long nanos, Timer call) {
@@ -75,8 +85,20 @@ public final class SystemTimeSource implements TimeSource, AutoCloseable {
             call.alarm = timer.schedule(call::start, nanos, TimeUnit.NANOSECONDS);
         } catch (RejectedExecutionException closed) {
             call.start();
+        } catch (OutOfMemoryError noThread) {
+            startTimer(); // the call is in the timer's queue already
         }
         return call;
+    }
+
+    /** Starts the timer's thread. While the system allows none, tries again each second on the JVM's own timer. */
+    private void startTimer() {
+        try {
+            timer.prestartCoreThread();
+        } catch (OutOfMemoryError noThread) {
+            CompletableFuture.delayedExecutor(RETRY_SECONDS, TimeUnit.SECONDS, Runnable::run)
+                    .execute(this::startTimer);
+        }
     }
 
     /**
@@ -101,8 +123,21 @@ public final class SystemTimeSource implements TimeSource, AutoCloseable {
             this.executor = executor;
         }
 
+        /** Hands the call over. While no thread can be started for it, tries again each second; once closed, makes it here. */
         void start() {
-            executor.execute(this);
+            try {
+                executor.execute(this);
+            } catch (Error | RejectedExecutionException noThread) {
+                startLater();
+            }
+        }
+
+        private void startLater() {
+            try {
+                alarm = timer.schedule(this::start, RETRY_SECONDS, TimeUnit.SECONDS);
+            } catch (RejectedExecutionException closed) {
+                run();
+            }
         }
 
         @Override

@@ -110,6 +110,35 @@ class SystemTimeSourceTests {
     }
 
     @Test
+    void aCallIsMadeThoughItsThreadCannotBeStartedAtOnce() throws InterruptedException {
+        SystemTimeSource scarce = ScarceThreads.time();
+        CountDownLatch called = new CountDownLatch(2);
+        scarce.callAt(scarce.nanoTime() + 1, called::countDown);
+        scarce.maintainAt(scarce.nanoTime() + 1, called::countDown);
+        assertThat(called.await(20, TimeUnit.SECONDS)).isTrue();
+        scarce.close();
+    }
+
+    @Test
+    void aCallIsMadeThoughTheTimerHasNoThreadAtOnce() throws InterruptedException {
+        timer(time).setThreadFactory(new ScarceThreads(2));
+        CountDownLatch called = new CountDownLatch(1);
+        time.callAt(time.nanoTime() + 1, called::countDown);
+        assertThat(called.await(20, TimeUnit.SECONDS)).isTrue();
+    }
+
+    @Test
+    void closingMakesTheScheduledCallsThoughNoThreadCanBeStarted() {
+        SystemTimeSource scarce = new SystemTimeSource(new ScarceThreads(9), new ScarceThreads(9));
+        Future<?> call = scarce.callAt(scarce.nanoTime() + Duration.ofDays(1).toNanos(), () -> {});
+        Future<?> upkeep =
+                scarce.maintainAt(scarce.nanoTime() + Duration.ofDays(1).toNanos(), () -> {});
+        scarce.close();
+        assertThat(call).isDone();
+        assertThat(upkeep).isDone();
+    }
+
+    @Test
     void aCallThatFailsHarmsNoOther() throws InterruptedException {
         CountDownLatch called = new CountDownLatch(1);
         Future<?> failing = time.callAt(time.nanoTime() + 1_000_000, () -> {

@@ -10,8 +10,10 @@ import io.ratelimit.CompareAndSetBucketStore.BucketName;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ScarceThreads;
 import io.ratelimit.SharedSlots;
 import io.ratelimit.SharedSlots.Slot;
+import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.remote.inflight.RegisterStore.Claim;
 import io.ratelimit.remote.inflight.RegisterStore.Reply;
@@ -243,6 +245,17 @@ class RegistersTests {
         time.advance(TIME_TO_LIVE);
         assertThat(lastClaim().have()).isZero();
         assertThat(time.waiting()).isZero();
+    }
+
+    @Test
+    void renewsARegisterThoughNoThreadCanBeStartedForItAtOnce() {
+        try (SystemTimeSource scarce = ScarceThreads.time()) {
+            Registers renewed = new Registers(scarce, new Store(), new Rules(), Duration.ofSeconds(3));
+            Slot slot = renewed.of(charge(2).policy()).take(charge(2));
+            awaitClaims(2);
+            assertThat(lastClaim().have()).isEqualTo(1);
+            slot.release();
+        }
     }
 
     @Test
