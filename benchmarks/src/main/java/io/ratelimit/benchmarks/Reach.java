@@ -36,7 +36,13 @@ final class Reach {
                 "60 ms more than without",
                 number(results.startupMillis("ratelimit"), 0) + " ms (bucket4j's starter "
                         + number(results.startupMillis("bucket4j-starter"), 0) + ", Resilience4j "
-                        + number(results.startupMillis("resilience4j"), 0) + ")");
+                        + number(results.startupMillis("resilience4j"), 0) + "); the same classes without a bean "
+                        + number(results.startupMillis("classes"), 0));
+        text.row(
+                "start with 10,000 overrides",
+                "3,000 ms",
+                number(results.startedAfterMillis("overrides-10000"), 0) + " ms; the same YAML, which nobody reads, "
+                        + number(results.startedAfterMillis("yaml-10000"), 0));
         results.redis().reach(text);
         results.database().reach(text);
     }
