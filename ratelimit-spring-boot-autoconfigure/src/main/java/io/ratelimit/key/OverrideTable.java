@@ -60,7 +60,7 @@ public final class OverrideTable {
         return keys.size() + networks.size();
     }
 
-    /** Returns the limits of the overrides that have one of their own and aren't off. */
+    /** Returns the limits of the overrides that have one of their own and aren't off, without the part that is the policy's. */
     public Stream<BucketSpec> specs() {
         return Stream.concat(keys.values().stream(), networks.values().stream())
                 .filter(rule -> rule.mode != Mode.OFF)
@@ -120,7 +120,8 @@ public final class OverrideTable {
 
         /**
          * @param name the name of the override, unique among the overrides of the policy; rules may share it
-         * @param spec the spec of the buckets, also after a change of the policy; null for the policy's own spec
+         * @param spec the rate, the calls in flight, or both, also after a change of the policy, which has the rest; null for the
+         *     policy's own spec
          * @param mode the mode; the weaker of this and the policy's own mode counts
          */
         public Rule(Match match, String name, @Nullable BucketSpec spec, Mode mode) {
@@ -147,7 +148,7 @@ public final class OverrideTable {
         }
 
         private Applied applyTo(ThrottlePolicy base) {
-            BucketSpec spec = this.spec == null ? base.spec() : this.spec;
+            BucketSpec spec = this.spec == null ? base.spec() : this.spec.orElse(base.spec());
             ThrottlePolicy policy = base.withMode(mode.weaker(base.mode()));
             return new Applied(base, tier == null ? policy : policy.withTiers(Map.of(tier, spec)), spec);
         }

@@ -101,8 +101,7 @@ final class OverrideReader {
     private OverrideTable.Rule rule(OverrideEntry entry, Match key, String at, int index) {
         boolean changes = entry.rate() != null || entry.inFlight() != null;
         BucketSpec spec = changes
-                ? PolicyReader.limit(
-                        entry.rate(), entry.capacity(), entry.inFlight(), properties, policy.spec(), at, "these keys")
+                ? PolicyReader.limit(entry.rate(), entry.capacity(), entry.inFlight(), properties, at, "these keys")
                 : null;
         Mode mode = entry.mode() == null ? Mode.ENFORCE : entry.mode();
         return new OverrideTable.Rule(key, Integer.toString(index), spec, mode);

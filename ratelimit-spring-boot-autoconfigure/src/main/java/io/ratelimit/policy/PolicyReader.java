@@ -1,5 +1,6 @@
 package io.ratelimit.policy;
 
+import static java.util.Objects.requireNonNull;
 import static java.util.Objects.requireNonNullElse;
 
 import io.ratelimit.BucketSpec;
@@ -250,11 +251,12 @@ record PolicyReader(
         if (limit.rate() == null && (limit.inFlight() == null || limit.capacity() != null)) {
             throw noRate("tier", tier, tierProperty);
         }
-        return limit(limit.rate(), limit.capacity(), limit.inFlight(), properties, base, tierProperty, "this tier");
+        return limit(limit.rate(), limit.capacity(), limit.inFlight(), properties, tierProperty, "this tier")
+                .orElse(base);
     }
 
     /**
-     * Returns the spec of a tier or an override. What isn't written is the policy's.
+     * Returns what a tier or an override writes: a rate, the requests in flight, or both.
      *
      * @param at the property that contains the rate, the capacity and the requests in flight
      * @param owner the requests with this spec, such as "this tier"
@@ -265,12 +267,11 @@ record PolicyReader(
             @Nullable Long capacity,
             @Nullable Integer inFlight,
             Policy policy,
-            BucketSpec base,
             String at,
             String owner) {
-        BucketSpec spec =
-                rate == null ? base : spec(rate, capacity, policy, at, owner).orElse(base);
-        return withSlots(spec, inFlight, at);
+        return rate == null && inFlight != null
+                ? valid(at + ".in-flight", inFlight, () -> BucketSpec.inFlight(inFlight))
+                : withSlots(spec(requireNonNull(rate), capacity, policy, at, owner), inFlight, at);
     }
 
     private static BucketSpec spec(Rate rate, @Nullable Long capacity, Policy policy, String at, String owner) {

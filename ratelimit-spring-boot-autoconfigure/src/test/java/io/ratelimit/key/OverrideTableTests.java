@@ -217,6 +217,23 @@ class OverrideTableTests {
         }
     }
 
+    @Test
+    void thePartThatAnOverrideLeavesOutFollowsThePolicy() {
+        BucketSpec rate = BucketSpec.of("9/1h");
+        ThrottlePolicy both = POLICY.withSpec(BucketSpec.of("1/1h").withInFlight(4));
+        ThrottlePolicy changed = POLICY.withSpec(BucketSpec.of("7/1h").withInFlight(2));
+        for (Match match : List.of(KEY, NETWORK)) {
+            OverrideTable.Rule calls = new OverrideTable.Rule(match, "0", BucketSpec.inFlight(16), Mode.ENFORCE);
+            assertThat(calls.charge(both, "a", 1).spec()).isEqualTo(both.spec().withInFlight(16));
+            assertThat(calls.charge(changed, "a", 1).spec())
+                    .isEqualTo(changed.spec().withInFlight(16));
+
+            OverrideTable.Rule tokens = new OverrideTable.Rule(match, "0", rate, Mode.ENFORCE);
+            assertThat(tokens.charge(both, "a", 1).spec()).isEqualTo(rate.withInFlight(4));
+            assertThat(tokens.charge(changed, "a", 1).spec()).isEqualTo(rate.withInFlight(2));
+        }
+    }
+
     /** An override in shadow mode denies nothing, so its keys can flood the policy. */
     @Test
     void aFloodInShadowModeEmptiesNoOtherBucket() {
