@@ -2,6 +2,7 @@ package io.ratelimit.micrometer;
 
 import io.micrometer.core.instrument.MeterRegistry;
 import io.ratelimit.ThrottleListener;
+import io.ratelimit.ThrottlePolicy;
 
 /** Creates the meters, which only this package can, for benchmarks. */
 public final class MeasuredMeters {
@@ -10,6 +11,6 @@ public final class MeasuredMeters {
 
     /** Returns the listener that counts decisions. */
     public static ThrottleListener create(MeterRegistry registry) {
-        return new RateLimitMeters(registry, policy -> "local");
+        return new RateLimitMeters(registry, policy -> "local", ThrottlePolicy::limitsInFlight);
     }
 }

@@ -17,12 +17,12 @@ import io.ratelimit.actuate.Descriptors.ChangedDescriptor;
 import io.ratelimit.actuate.Descriptors.DeniedKeyDescriptor;
 import io.ratelimit.actuate.Descriptors.OutageDescriptor;
 import io.ratelimit.change.LimitChanges;
+import io.ratelimit.policy.ConfiguredPolicies;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
-import java.util.function.Function;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param instance a random identifier that changes with each start of the application
  * @param backend the remote backend; null if there is none
- * @param outages returns the decisions of a policy while its backend is unavailable; null while it isn't
+ * @param configured the facts that depend on the configuration
  */
 record DashboardReader(
         String instance,
@@ -40,7 +40,39 @@ record DashboardReader(
         DecisionHistory history,
         DeniedKeys deniedKeys,
         @Nullable Backend backend,
-        Function<PolicyThrottler, @Nullable OutageDescriptor> outages) {
+        Configured configured) {
+
+    /** The facts of a policy that depend on its configuration. */
+    interface Configured {
+
+        /** Returns the decisions of the policy while its backend is unavailable; null while it isn't. */
+        @Nullable
+        OutageDescriptor outage(PolicyThrottler throttler);
+
+        /** Returns whether the policy, one of its tiers or one of its overrides limits how many calls are in flight. */
+        default boolean limitsInFlight(ThrottlePolicy policy) {
+            return policy.limitsInFlight();
+        }
+
+        /** Returns the facts of these policies. */
+        static Configured of(ConfiguredPolicies policies) {
+            return new Configured() {
+
+                @Override
+                public @Nullable OutageDescriptor outage(PolicyThrottler throttler) {
+                    return OutageDescriptor.of(
+                            throttler,
+                            policies.failureRule(throttler.policy()),
+                            policies.sharedBackend().localShare());
+                }
+
+                @Override
+                public boolean limitsInFlight(ThrottlePolicy policy) {
+                    return policies.limitsInFlight(policy);
+                }
+            };
+        }
+    }
 
     /** Returns the present state, and the counts of the steps after the given second. */
     DashboardData read(Step step, long since, Change change, boolean showKeys) {
@@ -71,13 +103,13 @@ record DashboardReader(
                 policy.spec().hasRate() ? policy.spec().rate().toString() : null,
                 policy.spec().hasRate() ? policy.spec().capacity() : null,
                 policy.spec().inFlight() == 0 ? null : policy.spec().inFlight(),
-                policy.limitsInFlight() ? throttlers.inFlight(policy.name()) : null,
+                configured.limitsInFlight(policy) ? throttlers.inFlight(policy.name()) : null,
                 Objects.toString(policy.shares(), null),
                 texts(policy.tiers()),
                 differences(policy),
                 policy.isGlobal() && policy.spec().hasRate() ? available(throttler, lastSeen) : null,
                 lastSeen,
-                outages.apply(throttler),
+                configured.outage(throttler),
                 policy.lease().isZero() ? null : throttlers.leased(policy.name()),
                 throttlers.waiting(policy.name()),
                 policy.maxWait().isZero() ? 0 : policy.queueLimit(),

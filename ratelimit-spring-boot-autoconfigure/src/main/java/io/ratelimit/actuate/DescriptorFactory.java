@@ -85,7 +85,7 @@ record DescriptorFactory(
                 lease(policy),
                 throttlers.size(policy.name()),
                 throttlers.waiting(policy.name()),
-                policy.limitsInFlight() ? throttlers.inFlight(policy.name()) : null,
+                policies.limitsInFlight(policy) ? throttlers.inFlight(policy.name()) : null,
                 deniedKeys.top(policy.name()).stream()
                         .map(key -> DeniedKeyDescriptor.of(policy, key, showKeys))
                         .toList());

@@ -3,7 +3,6 @@ package io.ratelimit.actuate;
 import io.ratelimit.Backend;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
-import io.ratelimit.actuate.Descriptors.OutageDescriptor;
 import io.ratelimit.actuate.RateLimitDashboard.DashboardFiles;
 import io.ratelimit.actuate.RateLimitDashboard.EndpointPaths;
 import io.ratelimit.actuate.RateLimitDashboard.Identity;
@@ -59,10 +58,7 @@ public final class RateLimitDashboardAutoConfiguration {
                 history,
                 deniedKeys,
                 beans.getBeanProvider(Backend.class).getIfAvailable(),
-                throttler -> OutageDescriptor.of(
-                        throttler,
-                        policies.failureRule(throttler.policy()),
-                        policies.sharedBackend().localShare()));
+                DashboardReader.Configured.of(policies));
         DemandListener demand = beans.getBeanProvider(DemandListener.class).getIfAvailable();
         return new RateLimitDashboard(
                 reader,

@@ -210,7 +210,7 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
 
         /** Returns whether the policy, one of its tiers or one of its overrides limits how many calls are in flight. */
         boolean limitsInFlight() {
-            return policy().limitsInFlight() || key.overrides().specs().anyMatch(spec -> spec.inFlight() > 0);
+            return key.overrides().limitInFlight(policy());
         }
 
         /** Returns the policy's own cost of a call. A cost that depends on a request is 1 if there is no request. */

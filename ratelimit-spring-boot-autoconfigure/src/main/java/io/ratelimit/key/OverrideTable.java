@@ -67,6 +67,11 @@ public final class OverrideTable {
                 .flatMap(rule -> Stream.ofNullable(rule.spec));
     }
 
+    /** Returns whether a policy, one of its tiers or one of these overrides limits how many calls are in flight. */
+    public boolean limitInFlight(ThrottlePolicy policy) {
+        return policy.limitsInFlight() || specs().anyMatch(spec -> spec.inFlight() > 0);
+    }
+
     /** Returns the override of a key; null if it has none. */
     @Nullable
     Rule find(String key, String[] parts) {

@@ -18,6 +18,7 @@ import io.ratelimit.policy.ConfiguredPolicies;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import java.util.function.ToDoubleFunction;
 import org.jspecify.annotations.Nullable;
 
@@ -26,8 +27,11 @@ import org.jspecify.annotations.Nullable;
  * is added. A decision costs one increment for each policy. Thread-safe.
  *
  * @param backends returns the name of the backend that holds the buckets of a policy; {@code local} for memory
+ * @param inFlight returns whether a policy, one of its tiers or one of its overrides limits how many calls are in flight
  */
-record RateLimitMeters(MeterRegistry registry, Function<PolicyThrottler, String> backends) implements ThrottleListener {
+record RateLimitMeters(
+        MeterRegistry registry, Function<PolicyThrottler, String> backends, Predicate<ThrottlePolicy> inFlight)
+        implements ThrottleListener {
 
     /** The name of the backend in memory. */
     static final String LOCAL = "local";
@@ -55,7 +59,7 @@ record RateLimitMeters(MeterRegistry registry, Function<PolicyThrottler, String>
                     "Tokens taken ahead and not used yet",
                     current -> current.leased(name));
         }
-        if (policy.limitsInFlight()) {
+        if (inFlight.test(policy)) {
             gauge(throttler, "ratelimit.in.flight", "Calls that count as in flight", current -> current.inFlight(name));
         }
         if (!policy.spec().hasRate()) {
@@ -134,7 +138,7 @@ record RateLimitMeters(MeterRegistry registry, Function<PolicyThrottler, String>
                 events[event.ordinal()] = events(event);
             }
             this.wait = timer("ratelimit.wait", "Time that calls wait in the queue for their tokens");
-            this.held = policy.limitsInFlight() ? timer("ratelimit.held", "Time that calls count as in flight") : null;
+            this.held = inFlight.test(policy) ? timer("ratelimit.held", "Time that calls count as in flight") : null;
             this.borrowed = policy.shares() == null ? null : served("all");
             this.guaranteed = policy.shares() == null ? null : served("guaranteed");
         }

@@ -24,8 +24,8 @@ public final class RateLimitMicrometerAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    RateLimitMeters rateLimitMeters(MeterRegistry registry) {
-        return new RateLimitMeters(registry, ConfiguredPolicies::backendOf);
+    RateLimitMeters rateLimitMeters(MeterRegistry registry, ConfiguredPolicies policies) {
+        return new RateLimitMeters(registry, ConfiguredPolicies::backendOf, policies::limitsInFlight);
     }
 
     @Bean

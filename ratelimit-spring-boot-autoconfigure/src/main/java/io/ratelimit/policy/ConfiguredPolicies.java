@@ -150,6 +150,11 @@ public final class ConfiguredPolicies {
         return configured == null ? OverrideTable.NONE : configured.overrides();
     }
 
+    /** Returns whether a policy, one of its tiers or one of its overrides limits how many calls are in flight. */
+    public boolean limitsInFlight(ThrottlePolicy policy) {
+        return overrides(policy.name()).limitInFlight(policy);
+    }
+
     /**
      * Returns the key of a policy, with the beans that its parts, its tier and its limit name.
      *

@@ -34,6 +34,7 @@ class InFlightEndpointTests {
                 chat: { key: user, rate: 60/1m, in-flight: 4, paths: /chat }
                 pool: { paths: /pool, in-flight: 8, tiers: { pro: { in-flight: 16 } }, tier: role }
                 plain: { rate: 5/1m, paths: /plain }
+                uploads: { key: user, rate: 60/1m, paths: /uploads, overrides: [{ keys: [alice], in-flight: 3 }] }
             """;
 
     private static final String ENDPOINT = "/actuator/ratelimits";
@@ -87,6 +88,30 @@ class InFlightEndpointTests {
         assertThat(EndpointOf.policy("/plain")).doesNotContainKey("inFlight");
         running.forEach(Decision::release);
         assertThat(EndpointOf.policy("/exports")).containsEntry("inFlight", 0);
+    }
+
+    @Test
+    void anOverrideMayHaveTheOnlyNumber() {
+        Map<String, Object> limit = read("/uploads?key=alice", "$.limit");
+        assertThat(limit).containsEntry("inFlight", 3);
+        assertThat(EndpointOf.policy("/uploads")).containsEntry("inFlight", 0);
+        assertThat(server.bean(MeterRegistry.class)
+                        .get("ratelimit.in.flight")
+                        .tag("policy", "uploads")
+                        .gauge()
+                        .value())
+                .isZero();
+        assertThat(server.bean(MeterRegistry.class)
+                        .get("ratelimit.held")
+                        .tag("policy", "uploads")
+                        .timer()
+                        .count())
+                .isZero();
+
+        assertThat(post("/uploads", "{\"rate\": \"6/1m\"}").status()).isEqualTo(200);
+        assertThat(InFlightEndpointTests.<Map<String, Object>>read("/uploads?key=alice", "$.limit"))
+                .containsEntry("rate", "6/1m")
+                .containsEntry("inFlight", 3);
     }
 
     /** Names the type of a response, which the JSON path can't infer. */

@@ -41,7 +41,9 @@ class RateLimitMetersTests {
     private final MeterRegistry registry = new SimpleMeterRegistry();
     private final ManualTimeSource time = new ManualTimeSource();
     private final RateLimitMeters meters = new RateLimitMeters(
-            registry, throttler -> throttler.policy().name().endsWith("-redis") ? "redis" : "local");
+            registry,
+            throttler -> throttler.policy().name().endsWith("-redis") ? "redis" : "local",
+            ThrottlePolicy::limitsInFlight);
     private final Throttlers throttlers =
             new Throttlers(List.of(GLOBAL, USER, SHADOW, OFF, QUEUED), BucketStore.local(time), time, meters);
 

@@ -93,7 +93,7 @@ class RateLimitMicrometerAutoConfigurationTests {
 
     @Test
     void backsOffForMetersOfTheApplication() {
-        RateLimitMeters custom = new RateLimitMeters(new SimpleMeterRegistry(), policy -> "local");
+        RateLimitMeters custom = new RateLimitMeters(new SimpleMeterRegistry(), policy -> "local", policy -> false);
         runner.withConfiguration(METRICS)
                 .withBean(RateLimitMeters.class, () -> custom)
                 .run(context -> {

@@ -73,6 +73,8 @@ class OwnStoreConfigurationTests {
     @CsvSource(delimiter = '|', textBlock = """
                     lease | rate: 400/1d, lease: 1m | leases no tokens | implement LeasingBucketStore
                     in-flight | in-flight: 5 | counts no requests in flight | implement RegisterStore
+                    overrides[0].in-flight | rate: 5/1d, key: user, overrides: [{ keys: [a], in-flight: 2 }] | counts no requests in flight | implement RegisterStore
+                    tiers.pro.in-flight | rate: 5/1d, tier: role, tiers: { pro: { in-flight: 2 } } | counts no requests in flight | implement RegisterStore
                     guaranteed | rate: 10/1d, guaranteed: { key: query:a, for: 2, rate: 2/1d } | keeps no shares | override keepsShares
                     shares | rate: 10/1d, tier: role, shares: { a: { guaranteed: 2/1d } } | keeps no shares | override keepsShares
                     """)
