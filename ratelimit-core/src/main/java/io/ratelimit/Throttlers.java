@@ -117,6 +117,12 @@ public final class Throttlers {
         return throttler;
     }
 
+    /** Returns the throttler of a policy, also of one that was never added but has been used. */
+    private PolicyThrottler find(String policy) {
+        PolicyThrottler used = throttlers.containsKey(policy) ? null : foreign.get(policy);
+        return used == null ? get(policy) : used;
+    }
+
     /**
      * Returns the throttler of a policy without a key.
      *
@@ -254,12 +260,12 @@ public final class Throttlers {
     /**
      * Returns the bucket of a key; without parts, that of a global policy. A key without a bucket has a full one.
      *
-     * @throws UnknownPolicyException if there is no policy of that name
+     * @throws UnknownPolicyException if no policy of that name was added or used
      * @throws IllegalArgumentException if the parts don't fit the policy's key
      * @throws BackendException if a remote bucket can't be read
      */
     public BucketSnapshot snapshot(String policy, String... key) {
-        return get(policy).forKey(key).snapshot();
+        return find(policy).forKey(key).snapshot();
     }
 
     /**
@@ -329,37 +335,37 @@ public final class Throttlers {
     /**
      * Returns how many buckets of a policy this process holds, without remote ones.
      *
-     * @throws UnknownPolicyException if there is no policy of that name
+     * @throws UnknownPolicyException if no policy of that name was added or used
      */
     public long size(String policy) {
-        return store.size(get(policy).policy());
+        return store.size(find(policy).policy());
     }
 
     /**
      * Returns how many tokens of remote buckets this process has taken ahead for a policy, and not used yet.
      *
-     * @throws UnknownPolicyException if there is no policy of that name
+     * @throws UnknownPolicyException if no policy of that name was added or used
      */
     public long leased(String policy) {
-        return store.leased(get(policy).policy());
+        return store.leased(find(policy).policy());
     }
 
     /**
      * Returns how many calls of a policy wait; for a policy in shadow mode, how many would.
      *
-     * @throws UnknownPolicyException if there is no policy of that name
+     * @throws UnknownPolicyException if no policy of that name was added or used
      */
     public int waiting(String policy) {
-        return queues.size(get(policy).policy());
+        return queues.size(find(policy).policy());
     }
 
     /**
      * Returns how many calls of a policy run in this process and are counted, by {@link BucketSpec#inFlight()}.
      *
-     * @throws UnknownPolicyException if there is no policy of that name
+     * @throws UnknownPolicyException if no policy of that name was added or used
      */
     public int inFlight(String policy) {
-        return get(policy).held();
+        return find(policy).held();
     }
 
     /** Returns how many calls of a charge's key run in this process and are counted. */

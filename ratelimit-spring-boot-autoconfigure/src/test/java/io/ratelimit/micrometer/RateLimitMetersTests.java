@@ -126,6 +126,17 @@ class RateLimitMetersTests {
     }
 
     @Test
+    void thePolicyOfAChargeThatWasNeverAddedHasGauges() {
+        decide(ThrottlePolicy.of("one", BucketSpec.of("3/1h").withInFlight(2)));
+        decide(ThrottlePolicy.of("many", BucketSpec.of("3/1h"), "user"));
+
+        assertThat(gauge("ratelimit.available", "one")).isEqualTo(2);
+        assertThat(gauge("ratelimit.in.flight", "one")).isEqualTo(1);
+        assertThat(gauge("ratelimit.queued", "one")).isZero();
+        assertThat(gauge("ratelimit.keys", "many")).isEqualTo(1);
+    }
+
+    @Test
     void eventsAreCountedByTheirNames() {
         for (ThrottleListener.Event event : ThrottleListener.Event.values()) {
             for (int i = 0; i <= event.ordinal(); i++) {
