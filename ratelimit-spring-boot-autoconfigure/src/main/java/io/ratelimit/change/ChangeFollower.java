@@ -198,23 +198,41 @@ final class ChangeFollower {
     }
 
     /**
-     * Removes the change of a limit from the board, and makes the limit the configured one.
+     * Removes the change of a limit from the board, and makes the limit the configured one. A change of this instance alone
+     * is reverted also while the board is unavailable.
      *
      * @return whether there was a change for all instances
-     * @throws BackendException if the board doesn't answer until {@code end}
+     * @throws BackendException if the board doesn't answer until {@code end}, and no change of this instance was reverted
      */
     boolean remove(Limit limit, long end) {
-        boolean removed = write(
-                end,
-                () -> board.remove(limit.text()),
-                () -> drop(limit.text()),
-                "the change may be reverted nevertheless");
-        synchronized (this) {
-            if (!followed.containsKey(limit.text())) { // otherwise a later change for all instances is in force
-                limits.revert(limit);
-            }
+        boolean revertedHere = revertHere(limit);
+        if (!mayBeForAll(limits.throttler(limit))) {
+            return false;
         }
-        return removed;
+        try {
+            boolean removed = write(
+                    end,
+                    () -> board.remove(limit.text()),
+                    () -> drop(limit.text()),
+                    "the change may be reverted nevertheless");
+            revertHere(limit);
+            return removed;
+        } catch (BackendException failed) {
+            if (revertedHere) {
+                return false;
+            }
+            throw failed;
+        }
+    }
+
+    /** Reverts a change of this instance, unless a change for all instances is in force. Returns whether the limit changes. */
+    private synchronized boolean revertHere(Limit limit) {
+        if (followed.containsKey(limit.text())) {
+            return false;
+        }
+        boolean changes = limits.difference(limit) != null;
+        limits.revert(limit);
+        return changes;
     }
 
     /** Changes the board, and then this instance in the same way. */
@@ -295,11 +313,15 @@ final class ChangeFollower {
      * @throws IllegalArgumentException if another writer to the board could change a policy with its buckets in memory
      */
     void verifyScope(PolicyThrottler throttler) {
-        if (!board.areSigned() && throttler.backend() == null) {
+        if (!mayBeForAll(throttler)) {
             throw new IllegalArgumentException("'" + throttler.policy().name()
                     + "' has its buckets in memory, and without '" + board.secretProperty()
                     + "' each client that writes to " + place() + " could change it: set a key-secret");
         }
+    }
+
+    private boolean mayBeForAll(PolicyThrottler throttler) {
+        return board.areSigned() || throttler.backend() != null;
     }
 
     /** @throws IllegalArgumentException if a signed change is older than one that this instance has seen */

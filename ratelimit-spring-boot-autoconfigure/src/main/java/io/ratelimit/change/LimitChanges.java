@@ -138,11 +138,12 @@ public final class LimitChanges implements SmartLifecycle {
     }
 
     /**
-     * Reverts all changes of a limit: that for all instances, and those of this instance.
+     * Reverts all changes of a limit: that for all instances, and those of this instance. If this instance follows no change
+     * for all instances, its own is reverted although the board fails.
      *
      * @param tier null for the policy's own limit
      * @return the change to the configured limit; its limits are equal if there was no change
-     * @throws BackendException if the board fails
+     * @throws BackendException if the board fails, and nothing was reverted
      */
     public Changed revert(String policy, @Nullable String tier) {
         Limit limit = new Limit(policy, tier);

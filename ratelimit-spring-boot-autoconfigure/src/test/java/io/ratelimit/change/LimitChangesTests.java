@@ -12,6 +12,7 @@ import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
+import io.ratelimit.change.LimitChanges.Changed;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
@@ -290,6 +291,45 @@ class LimitChangesTests {
         meanwhile.run();
         reply.run();
         assertThat(taking.get(10, TimeUnit.SECONDS)).isTrue();
+    }
+
+    @Test
+    void aChangeOfThisInstanceIsRevertedWhileTheSharedPlaceIsUnavailable() {
+        changes.start();
+        changes.changeHere("api", null, null, "9", null);
+        shared.unavailable = true;
+
+        Changed reverted = changes.revert("api", null);
+
+        assertThat(reverted).isEqualTo(new Changed(CONFIGURED.withCapacity(9), CONFIGURED, false, null));
+        assertThat(spec()).isEqualTo(CONFIGURED);
+        assertThatExceptionOfType(BackendException.class)
+                .as("no change of this instance, and perhaps one for all")
+                .isThrownBy(() -> changes.revert("api", null));
+    }
+
+    @Test
+    void aChangeForAllInstancesStaysWhileTheSharedPlaceIsUnavailable() {
+        changes.start();
+        changeForAll("7", null);
+        shared.unavailable = true;
+
+        assertThatExceptionOfType(BackendException.class).isThrownBy(() -> changes.revert("api", null));
+
+        assertThat(spec()).isEqualTo(CHANGED);
+    }
+
+    @Test
+    void aPolicyThatNoChangeForAllInstancesCanConcernNeedsNoSharedPlace() {
+        throttlers.add(ThrottlePolicy.of("memory", CONFIGURED));
+        changes.start();
+        shared.unavailable = true;
+        changes.changeHere("memory", null, null, "9", null);
+
+        changes.revert("memory", null);
+
+        assertThat(throttlers.get("memory").policy().spec()).isEqualTo(CONFIGURED);
+        assertThat(changes.revert("memory", null).forAll()).isFalse();
     }
 
     /** Two instances may change a limit in the same millisecond: all follow what was written last. */
