@@ -20,6 +20,7 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.slf4j.LoggerFactory;
+import org.springframework.boot.webmvc.autoconfigure.error.ErrorViewResolver;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.web.bind.annotation.GetMapping;
@@ -74,6 +75,7 @@ class LogSecrecyTests {
                 request(server, "GET", "/items/" + MARK);
                 request(server, MARK.toUpperCase(Locale.ROOT), "/" + MARK + ";" + MARK + "/%6d4rk//..");
                 request(server, "GET", "/called/" + MARK);
+                server.http().request("GET", "/items/" + MARK, basic("alice" + MARK), "Accept: text/html");
                 late(server);
                 server.advance(Duration.ofSeconds(10));
             }
@@ -87,6 +89,9 @@ class LogSecrecyTests {
         assertThat(Stream.of("dear", "picky", "failing", "plans", "own", "called"))
                 .allMatch(policy ->
                         lines.stream().anyMatch(line -> line.contains("'" + policy + "' could not determine ")));
+        assertThat(lines)
+                .anyMatch(line -> line.contains("error page for 429 failed")
+                        && line.contains("ViewResolutionFailure, caused by java.lang.IllegalStateException"));
     }
 
     private static void request(TestServer server, String method, String target) {
@@ -148,6 +153,22 @@ class LogSecrecyTests {
         @GetMapping("/called/{id}")
         public String called(@PathVariable String id) {
             return "called";
+        }
+
+        @Bean
+        ErrorViewResolver pages() {
+            return (request, status, model) -> {
+                throw new ViewResolutionFailure(new IllegalStateException("no such page: " + request.getRequestURI()));
+            };
+        }
+
+        private static final class ViewResolutionFailure extends RuntimeException {
+
+            private static final long serialVersionUID = 1;
+
+            ViewResolutionFailure(Throwable cause) {
+                super("no page: " + cause.getMessage(), cause);
+            }
         }
 
         @Bean

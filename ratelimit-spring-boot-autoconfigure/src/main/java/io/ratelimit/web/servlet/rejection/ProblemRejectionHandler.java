@@ -22,6 +22,7 @@ import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.webmvc.autoconfigure.error.ErrorViewResolver;
+import org.springframework.core.NestedExceptionUtils;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpStatus;
 import org.springframework.web.servlet.ModelAndView;
@@ -225,11 +226,11 @@ public final class ProblemRejectionHandler implements RejectionHandler {
             }
             try {
                 return write(request, response, status, model);
-            } catch (Exception failure) {
+            } catch (Exception | LinkageError | AssertionError | StackOverflowError failure) {
                 if (failed.compareAndSet(false, true)) {
                     logger.warn(
                             "The application's error page for " + code + " failed; rejections use the built-in page",
-                            failure);
+                            report(failure));
                 }
                 if (response.isCommitted()) {
                     return true;
@@ -237,6 +238,18 @@ public final class ProblemRejectionHandler implements RejectionHandler {
                 response.resetBuffer();
                 return false;
             }
+        }
+
+        /** Returns only the types and the stack trace, since the exception's message may contain what a client sent. */
+        private static Throwable report(Throwable failure) {
+            Throwable cause = NestedExceptionUtils.getMostSpecificCause(failure);
+            String type = failure.getClass().getName();
+            Throwable report = new IllegalStateException(
+                    cause == failure
+                            ? type
+                            : type + ", caused by " + cause.getClass().getName());
+            report.setStackTrace(cause.getStackTrace());
+            return report;
         }
 
         private boolean write(

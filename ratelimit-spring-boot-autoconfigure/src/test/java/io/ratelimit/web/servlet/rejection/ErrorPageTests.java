@@ -93,6 +93,15 @@ class ErrorPageTests {
         assertThat(output.getOut().split("error page for 429 failed", -1)).hasSize(2);
     }
 
+    @Test
+    void aPageThatOverflowsTheStackIsReplaced() {
+        try (TestServer server = server("", Endless.class)) {
+            Response rejection = rejected(server, "/one");
+            assertThat(rejection.status()).isEqualTo(429);
+            assertThat(rejection.body()).startsWith("<!DOCTYPE html>");
+        }
+    }
+
     private static TestServer server(String yaml, Class<?>... more) {
         Class<?>[] sources = new Class<?>[more.length + 1];
         sources[0] = Api.class;
@@ -135,6 +144,16 @@ class ErrorPageTests {
                         throws IOException {
                     response.getWriter().print(new TreeMap<>(model));
                 }
+            };
+        }
+    }
+
+    static class Endless {
+
+        @Bean
+        ErrorViewResolver pages() {
+            return (request, status, model) -> {
+                throw new StackOverflowError();
             };
         }
     }
