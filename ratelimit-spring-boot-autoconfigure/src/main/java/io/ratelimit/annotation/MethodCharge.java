@@ -8,6 +8,7 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
 import io.ratelimit.key.RequestFacts;
 import io.ratelimit.key.RequestFacts.Current;
+import io.ratelimit.key.RequestKey;
 import io.ratelimit.key.UserName;
 import java.math.BigDecimal;
 import java.security.Principal;
@@ -131,7 +132,7 @@ record MethodCharge(
         if (key == null) {
             return limit.key().charge(policy(), tokens, request, tierName);
         }
-        return limit.key().charge(policy(), keyTexts(key, arguments), tokens, current, tierName);
+        return key.texts().charge(policy(), keyTexts(key, arguments), tokens, current, tierName);
     }
 
     /**
@@ -200,8 +201,9 @@ record MethodCharge(
      *
      * @param text the attribute as it is written
      * @param value the value of the attribute: one part or several
+     * @param texts the policy's key, for texts in place of its parts
      */
-    record Key(String text, CallValue value) {
+    record Key(String text, CallValue value, RequestKey texts) {
 
         private static final int MAX_PLAIN_DIGITS = 40;
         private static final int MAX_STRIPPED_DIGITS = 1000;

@@ -63,7 +63,10 @@ final class RateLimitedReader {
         return limits().map(limit -> new MethodCharge(
                         location.annotation(),
                         limit,
-                        key == null ? null : new MethodCharge.Key(text("key"), key),
+                        key == null
+                                ? null
+                                : new MethodCharge.Key(
+                                        text("key"), key, limit.key().ofTexts()),
                         cost(limit),
                         condition,
                         settle,

@@ -51,6 +51,11 @@ public final class OverrideTable {
         this.ipIndex = KeyPart.names(parts).indexOf("ip");
     }
 
+    /** Returns the overrides of keys without an address; none if the policy's key has one. */
+    OverrideTable ofTexts() {
+        return ipIndex >= 0 ? NONE : this;
+    }
+
     public boolean isEmpty() {
         return keys.isEmpty() && networks.isEmpty();
     }

@@ -61,6 +61,14 @@ public record RequestKey(
     }
 
     /**
+     * Returns this key for texts that a method's arguments have in place of the parts. An override of addresses doesn't match
+     * them: they may be chosen by a client.
+     */
+    public RequestKey ofTexts() {
+        return new RequestKey(parts, onMissing, overrides.ofTexts(), tier, limit, lane, failures, listener);
+    }
+
+    /**
      * Returns whether each bucket belongs to one client: the key has its address, user or session. Clients share other
      * buckets, also where requests without a user share a placeholder.
      */

@@ -278,6 +278,22 @@ class RateLimitedTests extends AnnotatedCalls {
                 });
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"10.0.0.0/8", "10.1.2.3"})
+    void overridesOfAddressesDoNotApplyToKeysOfAnnotations(String address) {
+        runner.withPropertyValues(
+                        "ratelimit.policies.search.key=ip",
+                        "ratelimit.policies.search.overrides[0].keys=" + address,
+                        "ratelimit.policies.search.overrides[0].mode=off")
+                .withBean(Keys.class)
+                .run(context -> {
+                    Keys keys = context.getBean(Keys.class);
+                    keys.global("10.1.2.3");
+                    keys.global("10.1.2.3");
+                    assertDenied(() -> keys.global("10.1.2.3"));
+                });
+    }
+
     static class Tiers {
 
         @RateLimited(policy = "tiered", key = "#id", tier = "#tier")
