@@ -1,5 +1,6 @@
 package io.ratelimit.policy;
 
+import io.ratelimit.policy.RateLimitProperties.GuaranteedShare;
 import io.ratelimit.policy.RateLimitProperties.OverrideEntry;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.policy.RateLimitProperties.Tier;
@@ -210,7 +211,7 @@ final class RateLimitFailureAnalyzers {
             List<String> actions = new ArrayList<>();
             ConfigurationPropertyName name = property.getName();
             List<String> names = PolicyNames.namesOf(owner);
-            String nearest = NearestName.of(element(name, index), names);
+            String nearest = isNumberOfKeys() ? "for" : NearestName.of(element(name, index), names);
             if (nearest != null && !PolicyNames.hasOtherPrefix(property)) {
                 ConfigurationPropertyName meant = name.chop(index).append(nearest);
                 actions.add("Write '" + meant + "' in place of '" + name.chop(index + 1) + "'.");
@@ -225,6 +226,13 @@ final class RateLimitFailureAnalyzers {
                         + PolicyNames.written(property) + "'.");
             }
             return actions;
+        }
+
+        /** Returns whether the name is {@code keys} in place of {@code for}: the key of a share is no number. */
+        private boolean isNumberOfKeys() {
+            return owner == GuaranteedShare.class
+                    && element(property.getName(), index).equals("keys")
+                    && String.valueOf(property.getValue()).matches("\\d+");
         }
 
         private String place() {
