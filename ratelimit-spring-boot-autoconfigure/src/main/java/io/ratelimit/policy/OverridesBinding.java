@@ -67,6 +67,21 @@ final class OverridesBinding extends AbstractBindHandler {
         throw new Result(new Reading(source, context).read(name, target, overrides));
     }
 
+    /** Notes the rest of a list that the binder has read, such as an empty one or that of environment variables. */
+    @Override
+    public @Nullable Object onSuccess(
+            ConfigurationPropertyName name, Bindable<?> target, BindContext context, Object result) {
+        Object read = super.onSuccess(name, target, context, result);
+        ConfigurationPropertySource source = isOverrides(name) ? first(name, context) : null;
+        if (source != null) {
+            noteReplaced(name, source, context);
+            if (result instanceof List<?> list && list.isEmpty()) {
+                super.onSuccess(name.append("[0]"), Reading.ENTRY, context, result);
+            }
+        }
+        return read;
+    }
+
     /** Returns the list that was read. A handler can replace a failure by a value, but not the start of a binding. */
     @Override
     public @Nullable Object onFailure(
@@ -81,25 +96,51 @@ final class OverridesBinding extends AbstractBindHandler {
     }
 
     /**
-     * Returns the first source of the list, which alone counts; null if it doesn't list its names, or has several for each.
-     * A source that doesn't list its names, such as JNDI, may have a list if it has one of the first names.
+     * Returns the first source of the list, which alone counts; null if it has the list as one text, doesn't list its names, or
+     * has several for each.
      */
     private static @Nullable IterableConfigurationPropertySource source(
             ConfigurationPropertyName name, BindContext context) {
+        return first(name, context) instanceof IterableConfigurationPropertySource listed
+                        && listed.getConfigurationProperty(name) == null
+                        && !(listed.getUnderlyingSource() instanceof SystemEnvironmentPropertySource)
+                ? listed
+                : null;
+    }
+
+    /**
+     * Returns the first source of the list; null if there is none. A source that doesn't list its names, such as JNDI, has a
+     * list if it has one of the first names.
+     */
+    private static @Nullable ConfigurationPropertySource first(ConfigurationPropertyName name, BindContext context) {
         for (ConfigurationPropertySource source : context.getSources()) {
-            if (source.getConfigurationProperty(name) != null) {
-                return null;
-            }
-            if (source.containsDescendantOf(name) != ConfigurationPropertyState.ABSENT) {
-                if (source instanceof IterableConfigurationPropertySource listed) {
-                    return source.getUnderlyingSource() instanceof SystemEnvironmentPropertySource ? null : listed;
-                }
-                if (FIRST.stream().anyMatch(first -> source.getConfigurationProperty(name.append(first)) != null)) {
-                    return null;
-                }
+            boolean mayHave = source.containsDescendantOf(name) != ConfigurationPropertyState.ABSENT;
+            if (source.getConfigurationProperty(name) != null
+                    || mayHave && source instanceof IterableConfigurationPropertySource
+                    || mayHave
+                            && FIRST.stream()
+                                    .anyMatch(first -> source.getConfigurationProperty(name.append(first)) != null)) {
+                return source;
             }
         }
         return null;
+    }
+
+    /** Notes the names of longer lists in later sources as read, since the list of a source replaces the whole of them. */
+    private void noteReplaced(ConfigurationPropertyName list, ConfigurationPropertySource source, BindContext context) {
+        ConfigurationPropertyName first = list.append("[0]");
+        PROPERTIES.forEach(property -> super.onStart(first.append(property), Reading.ENTRY, context));
+        boolean later = false;
+        for (ConfigurationPropertySource candidate : context.getSources()) {
+            if (later && candidate instanceof IterableConfigurationPropertySource listed) {
+                for (ConfigurationPropertyName name : listed) {
+                    if (list.isAncestorOf(name) && isKey(name)) {
+                        super.onSuccess(name.getParent(), Reading.KEYS, context, List.of());
+                    }
+                }
+            }
+            later |= candidate == source;
+        }
     }
 
     /** Returns the names of each override; null if the list has another form. */
@@ -206,10 +247,7 @@ final class OverridesBinding extends AbstractBindHandler {
         }
 
         List<OverrideEntry> read(ConfigurationPropertyName list, Bindable<?> target, List<Names> overrides) {
-            for (String property : PROPERTIES) { // the names that a later source may have
-                OverridesBinding.super.onStart(list.append("[0]").append(property), ENTRY, context);
-            }
-            noteReplaced(list);
+            noteReplaced(list, source, context);
             List<OverrideEntry> entries = new ArrayList<>();
             for (Names names : overrides) {
                 ConfigurationPropertyName name = list.append("[" + entries.size() + "]");
@@ -219,21 +257,6 @@ final class OverridesBinding extends AbstractBindHandler {
             }
             noteRead(list, target, entries);
             return entries;
-        }
-
-        /** Notes the keys of longer lists in later sources as read, since this list replaces the whole of them. */
-        private void noteReplaced(ConfigurationPropertyName list) {
-            boolean later = false;
-            for (ConfigurationPropertySource candidate : context.getSources()) {
-                if (later && candidate instanceof IterableConfigurationPropertySource listed) {
-                    for (ConfigurationPropertyName name : listed) {
-                        if (list.isAncestorOf(name) && isKey(name)) {
-                            noteRead(name.getParent(), KEYS, List.of());
-                        }
-                    }
-                }
-                later |= candidate == source;
-            }
         }
 
         private OverrideEntry read(ConfigurationPropertyName name, Names names) {

@@ -23,6 +23,7 @@ import org.springframework.boot.convert.ApplicationConversionService;
 import org.springframework.core.env.MapPropertySource;
 import org.springframework.core.env.PropertySource;
 import org.springframework.core.env.StandardEnvironment;
+import org.springframework.core.env.SystemEnvironmentPropertySource;
 
 class OverridesBindingTests {
 
@@ -142,6 +143,29 @@ class OverridesBindingTests {
         file.put("[1].rate", "3/1m");
 
         assertThat(bind(profile, file)).containsExactly(entry("1/1m", null, "alice"));
+    }
+
+    @Test
+    void anEmptyListReplacesAFilledOne() {
+        Map<String, Object> file = Map.of("[0].keys[0]", "bob", "[0].rate", "2/1m", "[1].keys[0][0]", "carol");
+
+        assertThat(bind(Map.of("", ""), file)).isEmpty();
+    }
+
+    @Test
+    void theListOfEnvironmentVariablesReplacesALongerOne() {
+        String prefix = "RATELIMIT_POLICIES_API_OVERRIDES_0_";
+        SystemEnvironmentPropertySource variables = new SystemEnvironmentPropertySource(
+                StandardEnvironment.SYSTEM_ENVIRONMENT_PROPERTY_SOURCE_NAME,
+                Map.of(prefix + "KEYS_0", "alice", prefix + "RATE", "1/1m"));
+        Map<String, Object> file = new LinkedHashMap<>();
+        file.put("[0].keys[0]", "bob");
+        file.put("[0].keys[1]", "carol");
+        file.put("[0].rate", "2/1m");
+        file.put("[1].keys[0]", "dave");
+        file.put("[1].rate", "3/1m");
+
+        assertThat(bind(variables, file)).containsExactly(entry("1/1m", null, "alice"));
     }
 
     @Test
