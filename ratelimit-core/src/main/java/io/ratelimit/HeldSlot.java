@@ -3,7 +3,10 @@ package io.ratelimit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
-/** A slot that a call holds until it is complete. Thread-safe. */
+/**
+ * A slot that a call holds until it is complete. The slot is itself the flag of its release: one object less for each call.
+ * Thread-safe.
+ */
 final class HeldSlot extends AtomicBoolean {
 
     private static final long serialVersionUID = 1;
@@ -15,7 +18,7 @@ final class HeldSlot extends AtomicBoolean {
     private final transient @Nullable KeySlots slots;
     private final transient SharedSlots.@Nullable Slot shared;
     private final transient TimeSource time;
-    private final transient long since;
+    private transient long since = UNMEASURED;
 
     HeldSlot(PolicyThrottler throttler, KeySlots slots, TimeSource time) {
         this(throttler, slots, null, time);
@@ -31,22 +34,36 @@ final class HeldSlot extends AtomicBoolean {
         this.slots = slots;
         this.shared = shared;
         this.time = time;
-        this.since = throttler.measuresHeld() ? time.nanoTime() : UNMEASURED;
+    }
+
+    /** Measures the time from now on if it is needed. Precedes the end of the call's decision. */
+    void start() {
+        if (throttler.measuresHeld()) {
+            since = time.nanoTime();
+        }
     }
 
     /** Releases the slot, unless it has been released before. */
     void release() {
         if (compareAndSet(false, true)) {
-            long heldNanos = since == UNMEASURED ? UNMEASURED : time.nanoTime() - since;
-            if (slots != null) {
-                throttler.slots().release(slots);
-            } else if (shared != null) {
-                shared.release();
+            long heldNanos = UNMEASURED;
+            try {
+                heldNanos = since == UNMEASURED ? UNMEASURED : time.nanoTime() - since;
+            } finally {
+                releaseSlot();
             }
             if (heldNanos != UNMEASURED) {
                 throttler.slots().record(heldNanos);
                 throttler.listener().released(heldNanos);
             }
+        }
+    }
+
+    private void releaseSlot() {
+        if (slots != null) {
+            throttler.slots().release(slots);
+        } else if (shared != null) {
+            shared.release();
         }
     }
 }

@@ -204,11 +204,17 @@ final class InFlightCalls {
                     slots = with(slots, slot.fallback() ? answer.asFallback(charge) : answer);
                 }
                 if (slot != null && allowed) {
-                    PolicyThrottler throttler = throttlers.of(charge.policy());
-                    held = with(held, new HeldSlot(throttler, slot, time));
+                    request.decide(null); // the held slot is released in its place
+                    hold(new HeldSlot(throttlers.of(charge.policy()), slot, time));
                 }
             }
             requests = allowed ? List.of() : requests;
+        }
+
+        /** Keeps a slot before the clock is read, since a clock may throw. */
+        private void hold(HeldSlot slot) {
+            held = with(held, slot);
+            slot.start();
         }
 
         /** Returns the charges with a rate, which may wait for the rest of their time. */
@@ -278,7 +284,7 @@ final class InFlightCalls {
             if (slots == null) {
                 return denied(charge, Outcome.TOO_MANY_IN_FLIGHT);
             }
-            held = with(held, new HeldSlot(throttler, slots, time));
+            hold(new HeldSlot(throttler, slots, time));
             return allowed(charge, slots.held());
         }
 
@@ -311,7 +317,7 @@ final class InFlightCalls {
             long began = time.nanoTime();
             SharedSlots.Slot slot = request.enqueue(() -> throttler.inFlightNow(charge));
             try {
-                await(slot::giveUp, slot::await, charge);
+                await(slot::giveUp, slot::await, charge, began);
                 return slot;
             } catch (InterruptedException interrupted) {
                 slot.giveUp();
@@ -319,8 +325,6 @@ final class InFlightCalls {
             } catch (RuntimeException | Error failed) {
                 slot.giveUp();
                 throw failed;
-            } finally {
-                waited(throttler, began);
             }
         }
 
@@ -329,7 +333,7 @@ final class InFlightCalls {
             long began = time.nanoTime();
             KeySlots.Waiter waiter = throttler.slots().enqueue(charge.key(), () -> throttler.inFlightNow(charge));
             try {
-                await(waiter::giveUp, waiter::await, charge);
+                await(waiter::giveUp, waiter::await, charge, began);
                 return waiter.slots();
             } catch (InterruptedException interrupted) {
                 abandon(waiter, charge, throttler);
@@ -337,19 +341,21 @@ final class InFlightCalls {
             } catch (RuntimeException | Error failed) {
                 abandon(waiter, charge, throttler);
                 throw failed;
-            } finally {
-                waited(throttler, began);
             }
         }
 
-        private void waited(PolicyThrottler throttler, long began) {
-            long now = time.nanoTime();
-            waited = now - start;
-            throttler.listener().waited(now - began);
+        /** Waits until the maximum wait has passed, and reports the wait since it began. */
+        private void await(Runnable giveUp, Wait wait, Charge charge, long began) throws InterruptedException {
+            try {
+                awaitUntil(start + charge.maxWait().toNanos(), giveUp, wait);
+            } finally {
+                long now = time.nanoTime();
+                waited = now - start;
+                throttlers.of(charge.policy()).listener().waited(now - began);
+            }
         }
 
-        private void await(Runnable giveUp, Wait wait, Charge charge) throws InterruptedException {
-            long end = start + charge.maxWait().toNanos();
+        private void awaitUntil(long end, Runnable giveUp, Wait wait) throws InterruptedException {
             Future<?> timeout = time.callAt(end, giveUp);
             try {
                 wait.await(end - time.nanoTime() + graceNanos);

@@ -143,15 +143,15 @@ final class WaitQueues {
             return null;
         }
 
-        /** Parks the thread until the tokens of an allowed call are due; gives them back if it is interrupted. */
+        /** Parks the thread until the tokens of an allowed call are due; gives them back if the wait fails. */
         void await(Decision decision) throws InterruptedException {
             if (decision.waitNanos() > 0) {
                 try {
                     time.parkUntil(time.nanoTime() + decision.waitNanos());
-                } catch (InterruptedException interrupted) {
+                } catch (InterruptedException | RuntimeException | Error failed) {
                     decision.release();
                     store.giveBack(decision.taken());
-                    throw interrupted;
+                    throw failed;
                 }
             }
         }

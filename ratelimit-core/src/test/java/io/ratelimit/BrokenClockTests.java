@@ -1,0 +1,104 @@
+package io.ratelimit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** A clock that throws may fail a call, but leaves no slot of the call behind. */
+@Timeout(60)
+class BrokenClockTests {
+
+    private static final ThrottlePolicy EXPORTS = ThrottlePolicy.of("exports", BucketSpec.inFlight(2), "user");
+    private static final ThrottlePolicy PATIENT = ThrottlePolicy.of(
+                    "patient", BucketSpec.of("1/1m").withInFlight(1), "user")
+            .withMaxWait(Duration.ofMinutes(1));
+
+    private final ManualTimeSource time = new ManualTimeSource();
+    private final BreakableTimeSource clock = new BreakableTimeSource(time);
+    private final Throttlers throttlers =
+            new Throttlers(List.of(EXPORTS, PATIENT), BucketStore.local(time), clock, ThrottleListener.NONE);
+    private final Throttler exports = throttlers.get("exports").forKey("alice");
+    private final Throttler patient = throttlers.get("patient").forKey("alice");
+
+    /** The clock of the test, until it is broken. */
+    private static final class BreakableTimeSource implements TimeSource {
+
+        private final TimeSource time;
+        private volatile boolean broken;
+
+        BreakableTimeSource(TimeSource time) {
+            this.time = time;
+        }
+
+        @Override
+        public long nanoTime() {
+            if (broken) {
+                throw new IllegalStateException("broken");
+            }
+            return time.nanoTime();
+        }
+
+        @Override
+        public void parkUntil(long nanos) {
+            throw new IllegalStateException("broken");
+        }
+
+        @Override
+        public Future<?> callAt(long nanos, Runnable call) {
+            return time.callAt(nanos, call);
+        }
+    }
+
+    @Test
+    void atTheStartOfACall() {
+        clock.broken = true;
+        assertThatIllegalStateException().isThrownBy(() -> exports.decide(1));
+        assertThat(throttlers.inFlight("exports")).isZero();
+    }
+
+    @Test
+    void atTheEndOfACall() {
+        Decision decision = exports.decide(1);
+        clock.broken = true;
+        assertThatIllegalStateException().isThrownBy(decision::release);
+        assertThat(throttlers.inFlight("exports")).isZero();
+    }
+
+    @Test
+    void afterAWaitForASlot() {
+        Decision running = patient.decide(1);
+        CompletableFuture<Decision> waiting = CompletableFuture.supplyAsync(
+                () -> {
+                    try {
+                        return patient.acquire(1, Duration.ofMinutes(1));
+                    } catch (InterruptedException interrupted) {
+                        throw new AssertionError(interrupted);
+                    }
+                },
+                work -> new Thread(work).start());
+        Threads.await(() -> throttlers.waiting("patient") == 1 && time.waiting() == 1);
+        clock.broken = true;
+        assertThatIllegalStateException().isThrownBy(running::release);
+        assertThatExceptionOfType(CompletionException.class)
+                .isThrownBy(waiting::join)
+                .withCauseInstanceOf(IllegalStateException.class);
+        assertThat(throttlers.inFlight("patient")).isZero();
+    }
+
+    @Test
+    void duringAWaitForTokensWhichComeBack() {
+        patient.decide(1).release();
+        assertThatIllegalStateException().isThrownBy(() -> patient.acquire(1, Duration.ofMinutes(1)));
+        assertThat(throttlers.inFlight("patient")).isZero();
+        time.advance(Duration.ofMinutes(1));
+        assertThat(patient.snapshot().available()).isEqualTo(1);
+    }
+}
