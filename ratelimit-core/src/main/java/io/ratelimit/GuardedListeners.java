@@ -104,6 +104,11 @@ final class GuardedListeners implements ThrottleListener {
         }
     }
 
+    /** A method of a listener for one policy that gets a time. */
+    private interface TimeNotification {
+        void make(PolicyListener listener, long nanos);
+    }
+
     /** A listener that was passed to the throttlers, and whether it has thrown. */
     private static final class Owner {
 
@@ -157,7 +162,7 @@ final class GuardedListeners implements ThrottleListener {
 
         @Override
         public void waited(long nanos) {
-            call(listeners, (listener, time, same) -> listener.waited(time), nanos, nanos);
+            callWithTime(PolicyListener::waited, nanos);
         }
 
         @Override
@@ -169,7 +174,21 @@ final class GuardedListeners implements ThrottleListener {
 
         @Override
         public void released(long nanos) {
-            call(listeners, (listener, time, same) -> listener.released(time), nanos, nanos);
+            callWithTime(PolicyListener::released, nanos);
+        }
+
+        /** Calls the listeners without an object for the time. */
+        private void callWithTime(TimeNotification notification, long nanos) {
+            for (int i = 0; i < listeners.size(); i++) {
+                Guarded<PolicyListener> guarded = listeners.get(i);
+                if (!guarded.owner.leftOut) {
+                    try {
+                        notification.make(guarded.listener, nanos);
+                    } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError broken) {
+                        guarded.owner.leaveOut(broken);
+                    }
+                }
+            }
         }
 
         @Override

@@ -1,7 +1,6 @@
 package io.ratelimit;
 
 import io.ratelimit.Decision.Answer;
-import io.ratelimit.Take.Marked;
 import io.ratelimit.Take.Receipt;
 import java.math.BigInteger;
 import java.time.Duration;
@@ -57,6 +56,10 @@ final class Lanes {
         this.searchedAt = time.nanoTime() - SEARCH_NANOS;
     }
 
+    TimeSource time() {
+        return time;
+    }
+
     /** The receipt of a take that a lane paid: at once, or ahead of the pool. */
     static final class LaneReceipt {
 
@@ -66,7 +69,7 @@ final class Lanes {
         private @Nullable Receipt pool; // written under the lock
 
         /** @param due the moment at which the lane has the tokens */
-        private LaneReceipt(BucketState lane, long cost, long due, @Nullable Receipt pool) {
+        LaneReceipt(BucketState lane, long cost, long due, @Nullable Receipt pool) {
             this.lane = lane;
             this.cost = cost;
             this.due = due;
@@ -89,7 +92,7 @@ final class Lanes {
         long returned = pool.returned();
         long taken = pool.take(charge.cost(), share.leave(), firstNanos, 0);
         if (taken >= 0) {
-            Receipt receipt = receipt(pool, charge, taken, firstNanos, returned);
+            Receipt receipt = Receipt.of(pool, charge.cost(), taken, firstNanos, returned);
             return new Answer(charge, pool, share.leave(), taken, firstNanos, 0, receipt);
         }
         Answer denial = denial(charge, share, pool, firstNanos, maxWait);
@@ -135,10 +138,8 @@ final class Lanes {
         long before = pool.fullAt();
         long nanos = time.nanoTime();
         long step = pool.scale().stepAt(nanos);
-        long taken = peek(pool, cost, share.leave(), nanos);
-        boolean isShort = taken == Take.NEVER_FITS
-                || taken < 0 && taken != BucketState.CLOSED && pool.wasShort(before, cost + share.leave(), nanos, 0);
-        if (!isShort || pool != buckets.bucket(charge, nanos)) {
+        LaneAttempt attempt = new LaneAttempt(this, charge, share, maxWait, pool, nanos);
+        if (!attempt.isPoolShort(before) || pool != buckets.bucket(charge, nanos)) {
             return null;
         }
         long own = lane == null ? Take.NEVER_FITS : lane.peek(cost, step, maxWait);
@@ -147,7 +148,7 @@ final class Lanes {
                         && own < 0
                         && lane.wasShort(laneBefore, cost, step, maxWait)
                         && lane.returned() == returned;
-        return isLaneShort ? denied(charge, pool, share.leave(), taken, lane, own, nanos, maxWait) : null;
+        return isLaneShort ? attempt.denied(lane, own) : null;
     }
 
     /**
@@ -156,103 +157,20 @@ final class Lanes {
      */
     private synchronized Answer takeLocked(
             Charge charge, Share share, BucketState firstPool, long firstNanos, long maxWait) {
-        long cost = charge.cost();
-        BucketState pool = firstPool;
-        long nanos = firstNanos;
-        for (boolean isFirst = true; true; isFirst = false) {
-            BucketState previous = pool;
-            long before = pool.fullAt();
-            if (!isFirst) {
-                nanos = time.nanoTime();
-                pay(charge, nanos);
-                pool = buckets.bucket(charge, nanos);
-            }
-            long returned = pool.returned();
-            long leave = share.leave();
-            long taken = pool.take(cost, leave, nanos, 0);
-            if (taken >= 0) {
-                return new Answer(charge, pool, leave, taken, nanos, 0, receipt(pool, charge, taken, nanos, returned));
-            }
-            long step = pool.scale().stepAt(nanos); // no lane gets a token before the pool does
-            BucketState lane = lane(share, step);
-            long own = lane == null ? Take.NEVER_FITS : lane.peek(cost, step, 0);
-            if (lane != null && own >= 0) {
-                leave = 0;
-                taken = pool.take(cost, nanos, 0);
-                if (taken >= 0) {
-                    Receipt receipt = receipt(pool, charge, taken, nanos, returned);
-                    step = pool.scale().stepAt(time.nanoTime());
-                    if (lane.missing(step) == 0) { // perhaps a new one
-                        lanes.putIfAbsent(buckets.storedKey(share.key()), lane);
-                    }
-                    return ofLane(charge, new LaneReceipt(lane, cost, nanos, receipt), step, 0);
-                }
-            } else if (lane != null && !isFirst && mayWait(pool, lane, cost, step, maxWait)) {
-                LaneReceipt ahead = new LaneReceipt(lane, cost, due(pool, lane, -own, step), null);
-                buckets.keep(charge, pool, ahead.due - nanos);
-                waiting.add(ahead);
-                next = waiting.peek();
-                return ofLane(charge, ahead, step, maxWait);
-            }
-            boolean isShort = taken == Take.NEVER_FITS
-                    || pool == previous && taken != BucketState.CLOSED && pool.wasShort(before, cost + leave, nanos, 0);
-            if (isShort && !isFirst) {
-                return denied(charge, pool, leave, taken, lane, own, nanos, maxWait);
+        LaneAttempt attempt = new LaneAttempt(this, charge, share, maxWait, firstPool, firstNanos);
+        Answer answer = attempt.take(0);
+        while (answer == null) {
+            BucketState previous = attempt.pool();
+            long before = previous.fullAt();
+            long nanos = time.nanoTime();
+            pay(charge, nanos);
+            attempt.move(buckets.bucket(charge, nanos), nanos);
+            answer = attempt.take(maxWait);
+            if (answer == null && attempt.wasPoolShort(previous, before)) {
+                answer = attempt.denied();
             }
         }
-    }
-
-    /** Takes the tokens of a receipt from its lane. */
-    private static Answer ofLane(Charge charge, LaneReceipt receipt, long step, long maxWait) {
-        long taken = receipt.lane.take(receipt.cost, step, maxWait);
-        Object note = Marked.of(receipt, false, false, true);
-        return new Answer(charge, receipt.lane, 0, taken, step, maxWait, note);
-    }
-
-    /** Returns whether a call may wait for its lane. None waits while the pool is in debt, since shares are then late. */
-    private static boolean mayWait(BucketState pool, BucketState lane, long cost, long step, long maxWait) {
-        return maxWait > 0
-                && lane.peek(cost, step, maxWait) >= 0
-                && pool.missing(step) <= pool.scale().full();
-    }
-
-    /** Returns the moment at which a lane has regained the ticks: the beginning of a step of the pool's clock. */
-    private static long due(BucketState pool, BucketState lane, long ticks, long step) {
-        long nanos = step + lane.scale().nanosUntil(ticks, step);
-        return pool.scale().stepAt(nanos + pool.scale().stepNanos - 1);
-    }
-
-    private static Receipt receipt(BucketState pool, Charge charge, long taken, long nanos, long returned) {
-        return Receipt.of(pool, charge.cost(), taken, nanos, returned);
-    }
-
-    /**
-     * Returns the denial by the lane or by the pool, whichever can serve the call sooner. A call that only a lane could serve
-     * is denied as by an empty lane if there is no room for its own: a place may become free.
-     */
-    private Answer denied(
-            Charge charge,
-            BucketState pool,
-            long leave,
-            long taken,
-            @Nullable BucketState lane,
-            long own,
-            long nanos,
-            long maxWait) {
-        Share share = charge.share();
-        BucketSpec spec = share == null ? null : share.guaranteed();
-        if (lane == null && spec != null && taken == Take.NEVER_FITS) {
-            TickScale scale = scale(spec, nanos);
-            BucketState empty = new BucketState(scale, nanos, scale.full());
-            return denied(charge, pool, leave, taken, empty, empty.peek(charge.cost(), nanos, 0), nanos, maxWait);
-        }
-        if (lane != null && own < 0 && own != Take.NEVER_FITS) {
-            long ofPool = Take.retryNanos(pool.scale(), taken, nanos);
-            if (taken == Take.NEVER_FITS || Take.retryNanos(lane.scale(), own, nanos) < ofPool) {
-                return new Answer(charge, lane, 0, own, nanos, maxWait, Marked.of(null, false, false, true));
-            }
-        }
-        return new Answer(charge, pool, leave, taken, nanos, maxWait, null);
+        return answer;
     }
 
     /** Returns the answer that {@link #take} would give, and takes nothing. */
@@ -263,34 +181,16 @@ final class Lanes {
     }
 
     private synchronized Answer peekLocked(Charge charge, Share share, long nanos, long maxWait) {
-        while (true) {
-            BucketState pool = buckets.peek(charge, nanos);
-            long common = peek(pool, charge.cost(), share.leave(), nanos);
-            long step = pool.scale().stepAt(nanos);
-            BucketState lane = common >= 0 ? null : lane(share, step);
-            long own = lane == null ? Take.NEVER_FITS : lane.peek(charge.cost(), step, 0);
-            long leave = own < 0 ? share.leave() : 0;
-            long result = own < 0 ? common : peek(pool, charge.cost(), 0, nanos);
-            if (lane != null && own < 0 && mayWait(pool, lane, charge.cost(), step, maxWait)) {
-                long ahead = lane.peek(charge.cost(), step, maxWait);
-                return new Answer(charge, lane, 0, ahead, step, maxWait, Marked.of(null, false, false, true));
-            } else if (lane != null && own >= 0 && result >= 0) {
-                return new Answer(charge, lane, 0, own, nanos, 0, Marked.of(null, false, false, true));
-            } else if (result >= 0) {
-                return new Answer(charge, pool, leave, result, nanos, 0, null);
-            } else if (result != BucketState.CLOSED) {
-                return denied(charge, pool, leave, result, lane, own, nanos, maxWait);
-            }
-            Thread.onSpinWait();
+        Answer answer = null;
+        while (answer == null) {
+            answer = new LaneAttempt(this, charge, share, maxWait, buckets.peek(charge, nanos), nanos).peek();
         }
-    }
-
-    private static long peek(BucketState pool, long cost, long leave, long nanos) {
-        return pool.scale().fits(cost, leave) ? pool.peek(cost + leave, nanos, 0) : Take.NEVER_FITS;
+        return answer;
     }
 
     /** Returns the lane of a charge, perhaps a new one that isn't kept yet; null if it has none, or there is no room for it. */
-    private @Nullable BucketState lane(Share share, long nanos) {
+    @Nullable
+    BucketState lane(Share share, long nanos) {
         BucketSpec spec = share.guaranteed();
         if (spec == null) {
             return null;
@@ -306,9 +206,21 @@ final class Lanes {
         return lane;
     }
 
-    private TickScale scale(BucketSpec spec, long nanos) {
+    TickScale scale(BucketSpec spec, long nanos) {
         TickScale known = scales.get(spec);
         return known == null ? scales.computeIfAbsent(spec, same -> TickScale.of(same, nanos)) : known;
+    }
+
+    /** Keeps a lane, which may be new, after a take from it. */
+    void keep(Share share, BucketState lane) {
+        lanes.putIfAbsent(buckets.storedKey(share.key()), lane);
+    }
+
+    /** Lets the pool pay for a take later, when the lane has the tokens. */
+    void payLater(Charge charge, BucketState pool, LaneReceipt ahead, long nanos) {
+        buckets.keep(charge, pool, ahead.due - nanos);
+        waiting.add(ahead);
+        next = waiting.peek();
     }
 
     private boolean hasRoom(int maxLanes, long nanos) {
