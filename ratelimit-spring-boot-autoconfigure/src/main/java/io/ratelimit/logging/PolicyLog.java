@@ -14,6 +14,7 @@ import io.ratelimit.key.FailureListener;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
@@ -22,6 +23,8 @@ import java.util.function.Consumer;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.MDC;
+import org.springframework.util.ClassUtils;
 
 /**
  * A listener that logs denials and changes of policies. A policy has at most one line about denials in ten seconds, with
@@ -31,6 +34,7 @@ import org.jspecify.annotations.Nullable;
 public final class PolicyLog implements ThrottleListener {
 
     private static final Log logger = LogFactory.getLog(PolicyLog.class);
+    private static final boolean HAS_FIELDS = ClassUtils.isPresent("org.slf4j.MDC", PolicyLog.class.getClassLoader());
 
     private final TimeSource time;
 
@@ -49,6 +53,29 @@ public final class PolicyLog implements ThrottleListener {
         Map<String, Failures> policies = new ConcurrentHashMap<>();
         return (policy, fact, reason) -> policies.computeIfAbsent(policy, name -> new Failures(name, time))
                 .failed(fact + " (" + reason + ")");
+    }
+
+    /**
+     * Writes a line with fields: as entries of SLF4J's MDC, which Spring Boot's structured logging prints, and patterns with
+     * {@code %X}. Without SLF4J the line has no fields. The entries of the calling thread are afterwards as before.
+     *
+     * @param outcome null for a line without an outcome
+     */
+    static void write(String policy, @Nullable String outcome, Runnable line) {
+        if (!HAS_FIELDS) {
+            line.run();
+            return;
+        }
+        Map<String, String> before = Objects.requireNonNullElse(MDC.getCopyOfContextMap(), Map.of());
+        MDC.put("ratelimit.policy", policy);
+        if (outcome != null) {
+            MDC.put("ratelimit.outcome", outcome);
+        }
+        try {
+            line.run();
+        } finally {
+            MDC.setContextMap(before);
+        }
     }
 
     @Override
@@ -75,7 +102,7 @@ public final class PolicyLog implements ThrottleListener {
         }
 
         private void log(String outcome, String requests, String suffix) {
-            LogFields.write(configured.name(), outcome, () -> logger.info(policy + " denied " + requests + suffix));
+            write(configured.name(), outcome, () -> logger.info(policy + " denied " + requests + suffix));
         }
 
         @Override
@@ -92,7 +119,7 @@ public final class PolicyLog implements ThrottleListener {
 
         @Override
         public void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {
-            LogFields.write(configured.name(), null, () -> {
+            write(configured.name(), null, () -> {
                 log(policy, before.spec(), after.spec(), configured.spec());
                 after.tiers()
                         .forEach((tier, spec) -> log(
@@ -131,7 +158,7 @@ public final class PolicyLog implements ThrottleListener {
         }
 
         private void log(String requests) {
-            LogFields.write(
+            write(
                     policy,
                     null,
                     () -> logger.warn(

@@ -89,7 +89,7 @@ final class ShadowDemandLog implements AutoCloseable {
                             about,
                             measured.keys(),
                             nameOfKeys(policy));
-            LogFields.write(
+            PolicyLog.write(
                     policy.name(),
                     null,
                     () -> logger.info("Throttle policy '" + policy.name() + "' is in shadow mode: " + keys

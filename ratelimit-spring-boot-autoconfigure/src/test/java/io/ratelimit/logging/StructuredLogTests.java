@@ -80,7 +80,7 @@ class StructuredLogTests {
     void theEntriesOfTheThreadAreAfterwardsAsBefore() {
         MDC.put("ratelimit.policy", "mine");
         try {
-            LogFields.write("one", "denied", () -> assertThat(MDC.getCopyOfContextMap())
+            PolicyLog.write("one", "denied", () -> assertThat(MDC.getCopyOfContextMap())
                     .containsEntry("ratelimit.policy", "one")
                     .containsEntry("ratelimit.outcome", "denied"));
             assertThat(MDC.getCopyOfContextMap()).isEqualTo(Map.of("ratelimit.policy", "mine"));

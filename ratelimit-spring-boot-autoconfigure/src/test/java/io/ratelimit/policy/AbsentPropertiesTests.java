@@ -70,7 +70,7 @@ class AbsentPropertiesTests {
         for (PropertySource<?> source : sources) {
             environment.getPropertySources().addLast(source);
         }
-        RateLimitProperties properties = Binder.get(environment, new PolicyBindHandler(BindHandler.DEFAULT))
+        RateLimitProperties properties = Binder.get(environment, new PropertyBinding().apply(BindHandler.DEFAULT))
                 .bind(RateLimitProperties.PREFIX, RateLimitProperties.class)
                 .get();
         return Objects.requireNonNull(properties.policies().get("per-ip"));

@@ -221,7 +221,7 @@ class OverridesBindingTests {
         conversion.addConverter(new PropertyBinding());
         environment.setConversionService(conversion);
         BindHandler unknown = new NoUnboundElementsBindHandler(BindHandler.DEFAULT);
-        RateLimitProperties properties = Binder.get(environment, new PolicyBindHandler(unknown))
+        RateLimitProperties properties = Binder.get(environment, new PropertyBinding().apply(unknown))
                 .bind(RateLimitProperties.PREFIX, RateLimitProperties.class)
                 .get();
         return Objects.requireNonNull(properties.policies().get("api")).overrides();

@@ -4,6 +4,7 @@ import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.policy.Phase;
 import io.ratelimit.web.servlet.OpenRequests.Completion;
+import io.ratelimit.web.servlet.RequestPolicy.RefundOn;
 import io.ratelimit.web.servlet.rejection.PolicyResponses;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
