@@ -25,7 +25,7 @@ final class CallDecisions {
 
     Decision decide(List<Charge> charges, Taker taker, Taker shadowTaker) {
         List<Charge> enforced = inMode(Mode.ENFORCE, charges);
-        Decision decision = take(enforced, taker);
+        Decision decision = decideTogether(enforced, taker);
         return decision.allowed() && enforced.size() < charges.size()
                 ? decideShadows(decision, inMode(Mode.SHADOW, charges), shadowTaker)
                 : decision;
@@ -47,14 +47,14 @@ final class CallDecisions {
     /** A shadow policy denies no call, also if its backend fails. */
     private Decision decideShadow(Charge charge, Taker taker) {
         try {
-            return take(List.of(charge), taker);
+            return decideTogether(List.of(charge), taker);
         } catch (BackendException failed) {
             listener.eventOccurred(charge.policy(), Event.BACKEND_FAILURE);
             return Decision.of(List.of());
         }
     }
 
-    private Decision take(List<Charge> charges, Taker taker) {
+    private Decision decideTogether(List<Charge> charges, Taker taker) {
         if (charges.isEmpty()) {
             return Decision.of(List.of());
         }
@@ -70,7 +70,7 @@ final class CallDecisions {
     }
 
     private Decision takeAll(List<Charge> charges, Taker taker) {
-        return InFlightCalls.concern(charges) ? inFlight.take(charges, taker) : taker.take(charges, List.of());
+        return InFlightCalls.concern(charges) ? inFlight.decide(charges, taker) : taker.take(charges, List.of());
     }
 
     private static List<Answer> missingKeys(List<Charge> charges) {

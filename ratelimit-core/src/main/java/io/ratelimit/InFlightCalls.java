@@ -73,10 +73,10 @@ final class InFlightCalls {
      *
      * @throws InterruptedWait if the thread is interrupted while the call waits for a slot
      */
-    Decision take(List<Charge> charges, Taker tokens) {
+    Decision decide(List<Charge> charges, Taker tokens) {
         Call call = new Call(tokens.mayWait());
         try {
-            return call.take(charges, tokens);
+            return call.decide(charges, tokens);
         } catch (RuntimeException | Error failed) {
             call.release();
             throw failed;
@@ -122,7 +122,7 @@ final class InFlightCalls {
             this.start = mayWait ? time.nanoTime() : 0;
         }
 
-        Decision take(List<Charge> charges, Taker taker) {
+        Decision decide(List<Charge> charges, Taker taker) {
             Decision decision = takeLocal(charges, taker.mayWait()) ? takeShared(charges, taker) : Decision.of(slots);
             if (decision.allowed()) {
                 return decision.holding(held);
@@ -139,7 +139,7 @@ final class InFlightCalls {
                 if (charge.spec().inFlight() > 0) {
                     SharedSlots shared = throttlers.of(charge.policy()).sharedSlots();
                     if (shared == null) {
-                        Answer answer = allowed ? take(charge, mayWait) : peek(charge);
+                        Answer answer = allowed ? takeSlot(charge, mayWait) : peek(charge);
                         allowed &= answer.allowed();
                         slots = with(slots, answer);
                     } else {
@@ -267,7 +267,7 @@ final class InFlightCalls {
             }
         }
 
-        private Answer take(Charge charge, boolean mayWait) {
+        private Answer takeSlot(Charge charge, boolean mayWait) {
             PolicyThrottler throttler = throttlers.of(charge.policy());
             PolicySlots policy = throttler.slots();
             KeySlots slots = policy.take(charge.key(), charge.spec().inFlight());

@@ -15,7 +15,7 @@ final class LaneAttempt {
     private final Lanes lanes;
     private final Charge charge;
     private final Share share;
-    private final long maxWait;
+    private final long maxWaitNanos;
     private BucketState pool;
     private long nanos;
     private long leave;
@@ -26,11 +26,11 @@ final class LaneAttempt {
     private @Nullable BucketState lane;
     private long ofLane = Take.NEVER_FITS;
 
-    LaneAttempt(Lanes lanes, Charge charge, Share share, long maxWait, BucketState pool, long nanos) {
+    LaneAttempt(Lanes lanes, Charge charge, Share share, long maxWaitNanos, BucketState pool, long nanos) {
         this.lanes = lanes;
         this.charge = charge;
         this.share = share;
-        this.maxWait = maxWait;
+        this.maxWaitNanos = maxWaitNanos;
         this.pool = pool;
         this.nanos = nanos;
         this.leave = share.leave();
@@ -49,9 +49,11 @@ final class LaneAttempt {
     /**
      * Takes from the pool, or from both, or from the lane ahead. Returns null if the tokens are missing, or the pool is
      * closed.
+     *
+     * @param mayWait whether the tokens may be taken ahead
      */
     @Nullable
-    Answer take(long maxWait) {
+    Answer take(boolean mayWait) {
         long returned = pool.returned();
         leave = share.leave();
         ofPool = pool.take(charge.cost(), leave, nanos, 0);
@@ -64,7 +66,7 @@ final class LaneAttempt {
             ofPool = pool.take(charge.cost(), nanos, 0);
             return ofPool < 0 ? null : takeFromLane(lane, returned);
         }
-        return lane != null && mayWait(lane, step, maxWait) ? takeAhead(lane, step) : null;
+        return mayWait && lane != null && mayWait(lane, step) ? takeAhead(lane, step) : null;
     }
 
     /** Finds the lane, and looks whether it has the tokens. Returns its moment: no lane gets a token before the pool does. */
@@ -88,19 +90,19 @@ final class LaneAttempt {
     private Answer takeAhead(BucketState lane, long step) {
         LaneReceipt ahead = new LaneReceipt(lane, charge.cost(), due(lane, -ofLane, step), null);
         lanes.payLater(charge, pool, ahead, nanos);
-        return answer(ahead, step, maxWait);
+        return answer(ahead, step, maxWaitNanos);
     }
 
     /** Takes the tokens of a receipt from its lane. */
-    private Answer answer(LaneReceipt receipt, long step, long maxWait) {
-        long taken = receipt.lane().take(charge.cost(), step, maxWait);
-        return new Answer(charge, receipt.lane(), 0, taken, step, maxWait, ofLane(receipt));
+    private Answer answer(LaneReceipt receipt, long step, long waitNanos) {
+        long taken = receipt.lane().take(charge.cost(), step, waitNanos);
+        return new Answer(charge, receipt.lane(), 0, taken, step, waitNanos, ofLane(receipt));
     }
 
     /** Returns whether a call may wait for its lane. None waits while the pool is in debt, since shares are then late. */
-    private boolean mayWait(BucketState lane, long step, long maxWait) {
-        return maxWait > 0
-                && lane.peek(charge.cost(), step, maxWait) >= 0
+    private boolean mayWait(BucketState lane, long step) {
+        return maxWaitNanos > 0
+                && lane.peek(charge.cost(), step, maxWaitNanos) >= 0
                 && pool.missing(step) <= pool.scale().full();
     }
 
@@ -153,9 +155,9 @@ final class LaneAttempt {
             if (ofPool >= 0) {
                 return new Answer(charge, lane, 0, ofLane, nanos, 0, ofLane(null));
             }
-        } else if (lane != null && mayWait(lane, step, maxWait)) {
-            long ahead = lane.peek(charge.cost(), step, maxWait);
-            return new Answer(charge, lane, 0, ahead, step, maxWait, ofLane(null));
+        } else if (lane != null && mayWait(lane, step)) {
+            long ahead = lane.peek(charge.cost(), step, maxWaitNanos);
+            return new Answer(charge, lane, 0, ahead, step, maxWaitNanos, ofLane(null));
         }
         return ofPool == BucketState.CLOSED ? null : denied();
     }
@@ -174,10 +176,10 @@ final class LaneAttempt {
         if (lane != null && ofLane < 0 && ofLane != Take.NEVER_FITS) {
             long wait = Take.retryNanos(pool.scale(), ofPool, nanos);
             if (ofPool == Take.NEVER_FITS || Take.retryNanos(lane.scale(), ofLane, nanos) < wait) {
-                return new Answer(charge, lane, 0, ofLane, nanos, maxWait, ofLane(null));
+                return new Answer(charge, lane, 0, ofLane, nanos, maxWaitNanos, ofLane(null));
             }
         }
-        return new Answer(charge, pool, leave, ofPool, nanos, maxWait, null);
+        return new Answer(charge, pool, leave, ofPool, nanos, maxWaitNanos, null);
     }
 
     private Receipt receipt(long returned) {

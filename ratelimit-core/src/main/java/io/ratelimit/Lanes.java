@@ -84,9 +84,9 @@ final class Lanes {
     /**
      * Takes the tokens of a charge from the pool alone, or also from the charge's lane, or takes none.
      *
-     * @param maxWait the longest time for which the call may wait for its lane, in nanoseconds
+     * @param maxWaitNanos the longest time for which the call may wait for its lane, in nanoseconds
      */
-    Answer take(Charge charge, Share share, long firstNanos, long maxWait) {
+    Answer take(Charge charge, Share share, long firstNanos, long maxWaitNanos) {
         pay(charge, firstNanos);
         BucketState pool = buckets.bucket(charge, firstNanos);
         long returned = pool.returned();
@@ -95,8 +95,8 @@ final class Lanes {
             Receipt receipt = Receipt.of(pool, charge.cost(), taken, firstNanos, returned);
             return new Answer(charge, pool, share.leave(), taken, firstNanos, 0, receipt);
         }
-        Answer denial = denial(charge, share, pool, firstNanos, maxWait);
-        return denial == null ? takeLocked(charge, share, pool, firstNanos, maxWait) : denial;
+        Answer denial = denial(charge, share, pool, firstNanos, maxWaitNanos);
+        return denial == null ? takeLocked(charge, share, pool, firstNanos, maxWaitNanos) : denial;
     }
 
     /** Pays for the calls whose lanes have their tokens by now. Precedes all that is done with the pool at this moment. */
@@ -122,7 +122,7 @@ final class Lanes {
     }
 
     /** Returns a denial if the pool and the lane were short at one moment; null if that takes the lock to know. */
-    private @Nullable Answer denial(Charge charge, Share share, BucketState pool, long firstNanos, long maxWait) {
+    private @Nullable Answer denial(Charge charge, Share share, BucketState pool, long firstNanos, long maxWaitNanos) {
         long cost = charge.cost();
         BucketSpec spec = share.guaranteed();
         BucketState lane = spec == null ? null : lanes.get(buckets.storedKey(share.key()));
@@ -130,7 +130,7 @@ final class Lanes {
         long laneBefore = lane == null ? 0 : lane.fullAt();
         boolean mayServe = lane == null
                 ? spec != null && mayHaveRoom(share.lanes(), firstNanos)
-                : lane.peek(cost, firstNanos, maxWait) >= 0
+                : lane.peek(cost, firstNanos, maxWaitNanos) >= 0
                         || !lane.scale().spec().equals(spec);
         if (mayServe) {
             return null;
@@ -138,15 +138,15 @@ final class Lanes {
         long before = pool.fullAt();
         long nanos = time.nanoTime();
         long step = pool.scale().stepAt(nanos);
-        LaneAttempt attempt = new LaneAttempt(this, charge, share, maxWait, pool, nanos);
+        LaneAttempt attempt = new LaneAttempt(this, charge, share, maxWaitNanos, pool, nanos);
         if (!attempt.isPoolShort(before) || pool != buckets.bucket(charge, nanos)) {
             return null;
         }
-        long own = lane == null ? Take.NEVER_FITS : lane.peek(cost, step, maxWait);
+        long own = lane == null ? Take.NEVER_FITS : lane.peek(cost, step, maxWaitNanos);
         boolean isLaneShort = own == Take.NEVER_FITS
                 || lane != null
                         && own < 0
-                        && lane.wasShort(laneBefore, cost, step, maxWait)
+                        && lane.wasShort(laneBefore, cost, step, maxWaitNanos)
                         && lane.returned() == returned;
         return isLaneShort ? attempt.denied(lane, own) : null;
     }
@@ -156,16 +156,16 @@ final class Lanes {
      * {@code pool.fullAt()} was read: a denial stands only if the pool denied at that state too.
      */
     private synchronized Answer takeLocked(
-            Charge charge, Share share, BucketState firstPool, long firstNanos, long maxWait) {
-        LaneAttempt attempt = new LaneAttempt(this, charge, share, maxWait, firstPool, firstNanos);
-        Answer answer = attempt.take(0);
+            Charge charge, Share share, BucketState firstPool, long firstNanos, long maxWaitNanos) {
+        LaneAttempt attempt = new LaneAttempt(this, charge, share, maxWaitNanos, firstPool, firstNanos);
+        Answer answer = attempt.take(false);
         while (answer == null) {
             BucketState previous = attempt.pool();
             long before = previous.fullAt();
             long nanos = time.nanoTime();
             pay(charge, nanos);
             attempt.move(buckets.bucket(charge, nanos), nanos);
-            answer = attempt.take(maxWait);
+            answer = attempt.take(true);
             if (answer == null && attempt.wasPoolShort(previous, before)) {
                 answer = attempt.denied();
             }
@@ -174,16 +174,16 @@ final class Lanes {
     }
 
     /** Returns the answer that {@link #take} would give, and takes nothing. */
-    Answer peek(Charge charge, Share share, long nanos, long maxWait) {
+    Answer peek(Charge charge, Share share, long nanos, long maxWaitNanos) {
         pay(charge, nanos);
-        Answer denial = denial(charge, share, buckets.peek(charge, nanos), nanos, maxWait);
-        return denial == null ? peekLocked(charge, share, nanos, maxWait) : denial;
+        Answer denial = denial(charge, share, buckets.peek(charge, nanos), nanos, maxWaitNanos);
+        return denial == null ? peekLocked(charge, share, nanos, maxWaitNanos) : denial;
     }
 
-    private synchronized Answer peekLocked(Charge charge, Share share, long nanos, long maxWait) {
+    private synchronized Answer peekLocked(Charge charge, Share share, long nanos, long maxWaitNanos) {
         Answer answer = null;
         while (answer == null) {
-            answer = new LaneAttempt(this, charge, share, maxWait, buckets.peek(charge, nanos), nanos).peek();
+            answer = new LaneAttempt(this, charge, share, maxWaitNanos, buckets.peek(charge, nanos), nanos).peek();
         }
         return answer;
     }
