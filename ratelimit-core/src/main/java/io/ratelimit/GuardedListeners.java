@@ -28,7 +28,9 @@ final class GuardedListeners implements ThrottleListener {
 
     static GuardedListeners of(List<? extends ThrottleListener> listeners) {
         List<Guarded<ThrottleListener>> all = new ArrayList<>();
-        listeners.forEach(listener -> all.add(new Guarded<>(listener, new Owner(listener))));
+        for (ThrottleListener listener : listeners) {
+            all.add(new Guarded<>(listener, new Owner(listener)));
+        }
         return new GuardedListeners(all, null);
     }
 
@@ -69,15 +71,17 @@ final class GuardedListeners implements ThrottleListener {
     @Override
     public PolicyListener added(PolicyThrottler throttler) {
         List<Guarded<PolicyListener>> ofPolicy = new ArrayList<>();
-        all.forEach(guarded -> guarded.call(
-                (listener, added, others) -> {
-                    PolicyListener own = listener.added(added);
-                    if (own != null) {
-                        others.add(new Guarded<>(own, guarded.owner));
-                    }
-                },
-                throttler,
-                ofPolicy));
+        for (Guarded<ThrottleListener> guarded : all) {
+            guarded.call(
+                    (listener, added, others) -> {
+                        PolicyListener own = listener.added(added);
+                        if (own != null) {
+                            others.add(new Guarded<>(own, guarded.owner));
+                        }
+                    },
+                    throttler,
+                    ofPolicy);
+        }
         return ofPolicy.isEmpty() ? PolicyListener.NONE : new OfPolicy(ofPolicy);
     }
 

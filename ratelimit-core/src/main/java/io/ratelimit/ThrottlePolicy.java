@@ -5,7 +5,6 @@ import static io.ratelimit.Check.check;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -109,7 +108,7 @@ public final class ThrottlePolicy {
         }
     }
 
-    private ThrottlePolicy with(Consumer<Draft> change) {
+    private Draft draft() {
         Draft draft = new Draft(name, spec, key);
         draft.tiers = tiers;
         draft.ignoreCase = ignoreCase;
@@ -121,8 +120,7 @@ public final class ThrottlePolicy {
         draft.lease = lease;
         draft.shares = shares;
         draft.throttler = throttler;
-        change.accept(draft);
-        return new ThrottlePolicy(draft);
+        return draft;
     }
 
     /**
@@ -147,17 +145,23 @@ public final class ThrottlePolicy {
 
     /** Returns this policy with another {@link #spec()}. */
     public ThrottlePolicy withSpec(BucketSpec spec) {
-        return with(draft -> draft.spec = spec);
+        Draft draft = draft();
+        draft.spec = spec;
+        return new ThrottlePolicy(draft);
     }
 
     /** Returns this policy with other {@link #tiers()}. */
     public ThrottlePolicy withTiers(Map<String, BucketSpec> tiers) {
-        return with(draft -> draft.tiers = tiers);
+        Draft draft = draft();
+        draft.tiers = tiers;
+        return new ThrottlePolicy(draft);
     }
 
     /** Returns this policy with another {@link #ignoreCase()}. */
     public ThrottlePolicy withIgnoreCase(boolean ignoreCase) {
-        return with(draft -> draft.ignoreCase = ignoreCase);
+        Draft draft = draft();
+        draft.ignoreCase = ignoreCase;
+        return new ThrottlePolicy(draft);
     }
 
     /**
@@ -166,17 +170,23 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if {@code maxKeys} is below 1
      */
     public ThrottlePolicy withMaxKeys(int maxKeys) {
-        return with(draft -> draft.maxKeys = maxKeys);
+        Draft draft = draft();
+        draft.maxKeys = maxKeys;
+        return new ThrottlePolicy(draft);
     }
 
     /** Returns this policy with another {@link #mode()}. */
     public ThrottlePolicy withMode(Mode mode) {
-        return with(draft -> draft.mode = mode);
+        Draft draft = draft();
+        draft.mode = mode;
+        return new ThrottlePolicy(draft);
     }
 
     /** Returns this policy with another {@link #retryJitter()}. */
     public ThrottlePolicy withRetryJitter(RetryJitter retryJitter) {
-        return with(draft -> draft.retryJitter = retryJitter);
+        Draft draft = draft();
+        draft.retryJitter = retryJitter;
+        return new ThrottlePolicy(draft);
     }
 
     /**
@@ -186,7 +196,9 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if the wait is negative
      */
     public ThrottlePolicy withMaxWait(Duration maxWait) {
-        return with(draft -> draft.maxWait = maxWait);
+        Draft draft = draft();
+        draft.maxWait = maxWait;
+        return new ThrottlePolicy(draft);
     }
 
     /**
@@ -195,7 +207,9 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if the limit is below 1
      */
     public ThrottlePolicy withQueueLimit(int queueLimit) {
-        return with(draft -> draft.queueLimit = queueLimit);
+        Draft draft = draft();
+        draft.queueLimit = queueLimit;
+        return new ThrottlePolicy(draft);
     }
 
     /**
@@ -204,7 +218,9 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if the lease is negative or above a minute
      */
     public ThrottlePolicy withLease(Duration lease) {
-        return with(draft -> draft.lease = lease);
+        Draft draft = draft();
+        draft.lease = lease;
+        return new ThrottlePolicy(draft);
     }
 
     /**
@@ -213,12 +229,16 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if the policy could deny what it guarantees, or has a property that excludes shares
      */
     public ThrottlePolicy withShares(@Nullable Shares shares) {
-        return with(draft -> draft.shares = shares);
+        Draft draft = draft();
+        draft.shares = shares;
+        return new ThrottlePolicy(draft);
     }
 
     /** Returns this policy as a version that belongs to a throttler. */
     ThrottlePolicy heldBy(PolicyThrottler throttler) {
-        return with(draft -> draft.throttler = throttler);
+        Draft draft = draft();
+        draft.throttler = throttler;
+        return new ThrottlePolicy(draft);
     }
 
     /** Returns the throttler that this version of the policy belongs to; null for a policy that was not added. */

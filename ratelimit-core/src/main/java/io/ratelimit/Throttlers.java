@@ -57,7 +57,9 @@ public final class Throttlers {
         this.decisions = new CallDecisions(inFlight, this.listener);
         this.atOnce = store::takeWithSlots;
         this.shadowWaiting = queues::takeInShadow;
-        policies.forEach(this::add);
+        for (ThrottlePolicy policy : policies) {
+            add(policy);
+        }
     }
 
     /** Returns throttlers with their buckets in memory, on the machine's clock. */

@@ -13,6 +13,7 @@ import io.ratelimit.policy.RateLimitConfigurationException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -77,7 +78,10 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
      */
     @Override
     public void afterSingletonsInstantiated() {
-        beans.candidates().forEach(new Validator(this)::validate);
+        Validator validator = new Validator(this);
+        for (CandidateBean bean : beans.candidates()) {
+            validator.validate(bean);
+        }
     }
 
     Throttlers throttlers() {
@@ -229,11 +233,15 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
 
         void validate(CandidateBean bean) {
             List<Method> methods = methods(bean.type());
-            methods.forEach(method -> checkCanBeProxied(method, bean.type()));
-            List<Method> limited = methods.stream()
-                    .filter(method ->
-                            !RateLimitedScanner.find(method, bean.type()).isEmpty())
-                    .toList();
+            for (Method method : methods) {
+                checkCanBeProxied(method, bean.type());
+            }
+            List<Method> limited = new ArrayList<>();
+            for (Method method : methods) {
+                if (!RateLimitedScanner.find(method, bean.type()).isEmpty()) {
+                    limited.add(method);
+                }
+            }
             if (limited.isEmpty()) {
                 return;
             }
@@ -255,15 +263,21 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
         }
 
         private static List<Method> methods(Class<?> type) {
-            Stream<Method> declared = Proxy.isProxyClass(type)
-                    ? Stream.empty()
-                    : Stream.of(ReflectionUtils.getUniqueDeclaredMethods(type)).filter(method -> !method.isSynthetic());
-            Set<Class<?>> interfaces = RateLimitedScanner.interfaces(type);
-            Stream<Method> inherited = interfaces.stream()
-                    .flatMap(declaring -> Stream.of(ReflectionUtils.getDeclaredMethods(declaring)))
-                    .filter(method -> Proxy.isProxyClass(type) || method.isDefault())
-                    .filter(method -> !Modifier.isStatic(method.getModifiers()));
-            return Stream.concat(declared, inherited).toList();
+            boolean isProxy = Proxy.isProxyClass(type);
+            List<Method> methods = new ArrayList<>();
+            for (Method method : isProxy ? new Method[0] : ReflectionUtils.getUniqueDeclaredMethods(type)) {
+                if (!method.isSynthetic()) {
+                    methods.add(method);
+                }
+            }
+            for (Class<?> declaring : RateLimitedScanner.interfaces(type)) {
+                for (Method method : ReflectionUtils.getDeclaredMethods(declaring)) {
+                    if ((isProxy || method.isDefault()) && !Modifier.isStatic(method.getModifiers())) {
+                        methods.add(method);
+                    }
+                }
+            }
+            return methods;
         }
 
         /**

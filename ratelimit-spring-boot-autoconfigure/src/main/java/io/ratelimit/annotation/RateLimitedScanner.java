@@ -68,7 +68,12 @@ final class RateLimitedScanner {
                 return true;
             }
         }
-        return interfaces(type).stream().anyMatch(HAS_ANNOTATION::get);
+        for (Class<?> implemented : interfaces(type)) {
+            if (HAS_ANNOTATION.get(implemented)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** Returns all interfaces of a type: its own, those of its superclasses, and those that they extend. */
@@ -92,7 +97,12 @@ final class RateLimitedScanner {
     }
 
     private static boolean isOnAnyMethod(Class<?> type) {
-        return Stream.of(methods(type)).anyMatch(method -> isOn(method) || isExempt(method));
+        for (Method method : methods(type)) {
+            if (isOn(method) || isExempt(method)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** Returns no methods for a type that refers to a missing optional class. Spring can't create a bean of it either. */

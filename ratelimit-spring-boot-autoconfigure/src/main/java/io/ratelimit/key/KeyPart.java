@@ -1,6 +1,7 @@
 package io.ratelimit.key;
 
 import io.ratelimit.Keys;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
@@ -38,7 +39,11 @@ public record KeyPart(String name, KeyResolver resolver, Availability availabili
 
     /** Returns the names of parts, in the same order. */
     public static List<String> names(List<KeyPart> parts) {
-        return parts.stream().map(KeyPart::name).toList();
+        List<String> names = new ArrayList<>();
+        for (KeyPart part : parts) {
+            names.add(part.name());
+        }
+        return List.copyOf(names);
     }
 
     /**
@@ -155,8 +160,12 @@ public record KeyPart(String name, KeyResolver resolver, Availability availabili
 
     /** Returns whether the text is a valid name of a header. */
     public static boolean isToken(String text) {
-        return !text.isEmpty()
-                && text.chars().allMatch(c -> c > ' ' && c < 127 && "\"(),/:;<=>?@[\\]{}".indexOf(c) < 0);
+        boolean isToken = !text.isEmpty();
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            isToken &= c > ' ' && c < 127 && "\"(),/:;<=>?@[\\]{}".indexOf(c) < 0;
+        }
+        return isToken;
     }
 
     /** Returns whether the text is a valid name of a variable in a path pattern. */

@@ -24,6 +24,7 @@ import io.ratelimit.policy.RateLimitProperties.AppliesTo;
 import io.ratelimit.policy.RateLimitProperties.GuaranteedShare;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -76,18 +77,26 @@ public final class ConfiguredPolicies {
             ListableBeanFactory beans,
             FailureListener failures) {
         this.properties = properties;
-        policies.forEach(policy -> this.policies.put(policy.name(), policy));
+        for (ConfiguredPolicy policy : policies) {
+            this.policies.put(policy.name(), policy);
+        }
         this.beans = beans;
         this.failures = new GuardedFailureListener(failures);
     }
 
     public List<ThrottlePolicy> all() {
-        return policies.values().stream().map(ConfiguredPolicy::policy).toList();
+        List<ThrottlePolicy> all = new ArrayList<>();
+        for (ConfiguredPolicy policy : policies.values()) {
+            all.add(policy.policy());
+        }
+        return all;
     }
 
     /** Lets each throttler check changes of its policy by the rules of the configuration. */
     public void checkChanges(Throttlers throttlers) {
-        policies.forEach((name, policy) -> throttlers.get(name).checkChanges(policy::checkChange));
+        for (ConfiguredPolicy policy : policies.values()) {
+            throttlers.get(policy.name()).checkChanges(policy::checkChange);
+        }
     }
 
     /** Returns the listener for facts that a policy can't determine. It never throws. */
@@ -106,8 +115,11 @@ public final class ConfiguredPolicies {
 
     /** Returns whether any policy, or any limit in an annotation, keeps its buckets in a place. */
     public boolean uses(BackendKind kind) {
-        return properties.backend() == kind
-                || policies.values().stream().anyMatch(policy -> backend(policy.properties()) == kind);
+        boolean uses = properties.backend() == kind;
+        for (ConfiguredPolicy policy : policies.values()) {
+            uses |= backend(policy.properties()) == kind;
+        }
+        return uses;
     }
 
     /** Returns whether any policy in a shared place, or a limit in an annotation, may be on. */
@@ -139,9 +151,13 @@ public final class ConfiguredPolicies {
 
     /** Returns the policies that limit requests, or those that limit calls of annotated methods. */
     public List<ConfiguredPolicy> thatApplyTo(AppliesTo target) {
-        return policies.values().stream()
-                .filter(policy -> policy.properties().appliesTo() == target)
-                .toList();
+        List<ConfiguredPolicy> found = new ArrayList<>();
+        for (ConfiguredPolicy policy : policies.values()) {
+            if (policy.properties().appliesTo() == target) {
+                found.add(policy);
+            }
+        }
+        return found;
     }
 
     /** Returns the overrides of a policy; none for a policy that the configuration doesn't contain. */
@@ -180,9 +196,11 @@ public final class ConfiguredPolicies {
     }
 
     private List<KeyPart> withBeans(List<KeyPart> parts, String property) {
-        return parts.stream()
-                .map(part -> part.withBeans(name -> find(property, name)))
-                .toList();
+        List<KeyPart> found = new ArrayList<>();
+        for (KeyPart part : parts) {
+            found.add(part.withBeans(name -> find(property, name)));
+        }
+        return List.copyOf(found);
     }
 
     /**

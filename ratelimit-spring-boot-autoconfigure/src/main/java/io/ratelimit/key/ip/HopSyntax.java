@@ -5,70 +5,64 @@ import org.jspecify.annotations.Nullable;
 /** The syntax in which a forwarding header lists the hops of a request. The nearest hop is the last. */
 enum HopSyntax {
     /** A single address, as in {@code CF-Connecting-IP}. */
-    SINGLE {
-        @Override
-        int start(String line, int end) {
-            return 0;
-        }
-    },
+    SINGLE,
 
     /** Addresses separated by commas, as in {@code X-Forwarded-For}. */
-    LIST {
-        @Override
-        int start(String line, int end) {
-            return end == 0 ? 0 : line.lastIndexOf(',', end - 1) + 1;
-        }
-    },
+    LIST,
 
     /** The elements of RFC 7239: {@code for="[2001:db8::1]:443";proto=https, for=192.0.2.1}. */
-    FORWARDED {
-        /** Matches quotes from the end, so that text of a client before the last element can't move the element's start. */
-        @Override
-        int start(String line, int end) {
-            boolean quoted = false;
-            for (int i = end - 1; i >= 0; i--) {
-                char c = line.charAt(i);
-                if (c == '"' && !isEscaped(line, i)) {
-                    quoted = !quoted;
-                } else if (c == ',' && !quoted) {
-                    return i + 1;
-                }
-            }
-            return 0;
-        }
-
-        @Override
-        @Nullable
-        IpAddress address(String line, int start, int end) {
-            IpAddress address = null;
-            for (int from = start; from < end; ) {
-                int to = endOfPair(line, from, end);
-                int name = skipBlanks(line, from, to);
-                if (line.regionMatches(true, name, FOR, 0, FOR.length())) {
-                    if (address != null) {
-                        return null;
-                    }
-                    address = value(line, name + FOR.length(), to);
-                    if (address == null) {
-                        return null;
-                    }
-                }
-                from = to + 1;
-            }
-            return address;
-        }
-    };
+    FORWARDED;
 
     private static final String FOR = "for=";
 
     /** Returns the start of the last hop before {@code end}; it is 0, or the index after a comma. */
-    abstract int start(String line, int end);
+    int start(String line, int end) {
+        return this == FORWARDED
+                ? startOfElement(line, end)
+                : this == LIST && end > 0 ? line.lastIndexOf(',', end - 1) + 1 : 0;
+    }
+
+    /** Matches quotes from the end, so that text of a client before the last element can't move the element's start. */
+    private static int startOfElement(String line, int end) {
+        boolean quoted = false;
+        for (int i = end - 1; i >= 0; i--) {
+            char c = line.charAt(i);
+            if (c == '"' && !isEscaped(line, i)) {
+                quoted = !quoted;
+            } else if (c == ',' && !quoted) {
+                return i + 1;
+            }
+        }
+        return 0;
+    }
 
     /** Returns the address of a hop; null if the hop has none, hides it or can't be read. */
     @Nullable
     IpAddress address(String line, int start, int end) {
+        if (this == FORWARDED) {
+            return addressOfElement(line, start, end);
+        }
         int from = skipBlanks(line, start, end);
         return IpAddressReader.read(line, from, skipBlanksBack(line, from, end));
+    }
+
+    private static @Nullable IpAddress addressOfElement(String line, int start, int end) {
+        IpAddress address = null;
+        for (int from = start; from < end; ) {
+            int to = endOfPair(line, from, end);
+            int name = skipBlanks(line, from, to);
+            if (line.regionMatches(true, name, FOR, 0, FOR.length())) {
+                if (address != null) {
+                    return null;
+                }
+                address = value(line, name + FOR.length(), to);
+                if (address == null) {
+                    return null;
+                }
+            }
+            from = to + 1;
+        }
+        return address;
     }
 
     private static @Nullable IpAddress value(String line, int start, int end) {

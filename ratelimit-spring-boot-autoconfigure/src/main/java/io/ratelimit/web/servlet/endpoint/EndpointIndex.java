@@ -67,9 +67,14 @@ final class EndpointIndex {
         for (MappedEndpoints mapping : mappings) {
             ranked.add(ranked(mapping));
         }
-        this.methods.forEach((method, number) -> rank(ranked, method, number));
-        ranked.forEach(
-                endpoints -> endpoints.forEach(one -> index.add(one.endpoint().pattern(), one)));
+        for (Map.Entry<String, Integer> method : this.methods.entrySet()) {
+            rank(ranked, method.getKey(), method.getValue());
+        }
+        for (List<Ranked> endpoints : ranked) {
+            for (Ranked one : endpoints) {
+                index.add(one.endpoint().pattern(), one);
+            }
+        }
     }
 
     private List<Ranked> ranked(MappedEndpoints mapping) {
@@ -85,7 +90,7 @@ final class EndpointIndex {
         for (List<Ranked> mapping : mappings) {
             List<Ranked> inOrder = new ArrayList<>(mapping);
             if (!inOrder.isEmpty() && inOrder.get(0).controller()) {
-                inOrder.sort(Comparator.comparing(Ranked::endpoint, Endpoint.order(method)));
+                inOrder.sort((one, other) -> one.endpoint().compareTo(other.endpoint(), method));
             }
             for (Ranked one : inOrder) {
                 boolean isTried = one.controller() || one.endpoint().admits(method); // a controller for any method

@@ -208,13 +208,14 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers, boolean co
         }
 
         /** Compares controllers as MVC does. MVC tries literal paths first, and for HEAD compares methods before paths. */
-        static Comparator<Endpoint> order(String method) {
-            return Comparator.comparing((Endpoint endpoint) -> endpoint.rank(method) == NOT_ADMITTED)
-                    .thenComparing(Endpoint::hasSyntax)
-                    .thenComparing(endpoint -> method.equals("HEAD") ? endpoint.rank(method) : 0)
-                    .thenComparing(Endpoint::pattern, PathPattern.SPECIFICITY_COMPARATOR)
-                    .thenComparing(endpoint -> endpoint.rank(method))
-                    .thenComparing(Endpoint::key);
+        int compareTo(Endpoint other, String method) {
+            int byMethod = rank(method) - other.rank(method);
+            int order = Boolean.compare(other.isAdmittedByController(method), isAdmittedByController(method));
+            order = order != 0 ? order : Boolean.compare(hasSyntax(), other.hasSyntax());
+            order = order != 0 || !method.equals("HEAD") ? order : byMethod;
+            order = order != 0 ? order : PathPattern.SPECIFICITY_COMPARATOR.compare(pattern, other.pattern);
+            order = order != 0 ? order : byMethod;
+            return order != 0 ? order : key.compareTo(other.key);
         }
     }
 

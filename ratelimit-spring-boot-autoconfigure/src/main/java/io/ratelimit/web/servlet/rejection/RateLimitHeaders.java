@@ -17,53 +17,13 @@ public enum RateLimitHeaders {
      * or on a rejection to all requested tokens; it is missing when the bucket is full. Times count from the response, so
      * they don't include a wait in the queue. For a policy that denies a call because of those in flight, q is their number.
      */
-    DRAFT_11("RateLimit-Policy", "RateLimit") {
-        @Override
-        public void write(Answer answer, HttpServletResponse response) {
-            PolicyText policy = PolicyText.of(answer);
-            response.setHeader("RateLimit-Policy", policy.text);
-            StringBuilder limit = new StringBuilder(policy.start.length() + 24);
-            response.setHeader("RateLimit", policy.limit(limit, answer).toString());
-        }
-
-        @Override
-        void write(List<Answer> answers, HttpServletResponse response) {
-            if (answers.size() == 1) {
-                write(answers.get(0), response);
-                return;
-            }
-            StringBuilder policies = new StringBuilder(64 * answers.size());
-            StringBuilder limits = new StringBuilder(64 * answers.size());
-            for (int i = 0; i < answers.size(); i++) {
-                PolicyText policy = PolicyText.of(answers.get(i));
-                policies.append(i == 0 ? "" : ", ").append(policy.text);
-                policy.limit(limits.append(i == 0 ? "" : ", "), answers.get(i));
-            }
-            response.setHeader("RateLimit-Policy", policies.toString());
-            response.setHeader("RateLimit", limits.toString());
-        }
-    },
+    DRAFT_11("RateLimit-Policy", "RateLimit"),
 
     /** {@code X-RateLimit-Limit}, {@code -Remaining} and {@code -Reset} (in seconds) of the first policy. */
-    X_RATELIMIT("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset") {
-        @Override
-        public void write(Answer answer, HttpServletResponse response) {
-            response.setHeader(
-                    "X-RateLimit-Limit",
-                    Long.toString(
-                            isOfCallsInFlight(answer)
-                                    ? answer.spec().inFlight()
-                                    : answer.spec().capacity()));
-            response.setHeader("X-RateLimit-Remaining", Long.toString(answer.remaining()));
-            response.setHeader("X-RateLimit-Reset", Long.toString(seconds(answer.resetNanos() - answer.waitNanos())));
-        }
-    },
+    X_RATELIMIT("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"),
 
     /** Adds no headers. */
-    NONE {
-        @Override
-        public void write(Answer answer, HttpServletResponse response) {}
-    };
+    NONE;
 
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
 
@@ -74,11 +34,36 @@ public enum RateLimitHeaders {
     }
 
     /** Sets the headers for the policy of an answer. */
-    public abstract void write(Answer answer, HttpServletResponse response);
+    public void write(Answer answer, HttpServletResponse response) {
+        if (this == DRAFT_11) {
+            PolicyText policy = PolicyText.of(answer);
+            response.setHeader("RateLimit-Policy", policy.text);
+            StringBuilder limit = new StringBuilder(policy.start.length() + 24);
+            response.setHeader("RateLimit", policy.limit(limit, answer).toString());
+        } else if (this == X_RATELIMIT) {
+            BucketSpec spec = answer.spec();
+            long limit = isOfCallsInFlight(answer) ? spec.inFlight() : spec.capacity();
+            response.setHeader("X-RateLimit-Limit", Long.toString(limit));
+            response.setHeader("X-RateLimit-Remaining", Long.toString(answer.remaining()));
+            response.setHeader("X-RateLimit-Reset", Long.toString(seconds(answer.resetNanos() - answer.waitNanos())));
+        }
+    }
 
     /** Sets the headers for the policies of these answers, of which there must be at least one. */
     void write(List<Answer> answers, HttpServletResponse response) {
-        write(answers.get(0), response);
+        if (this != DRAFT_11 || answers.size() == 1) {
+            write(answers.get(0), response);
+            return;
+        }
+        StringBuilder policies = new StringBuilder(64 * answers.size());
+        StringBuilder limits = new StringBuilder(64 * answers.size());
+        for (int i = 0; i < answers.size(); i++) {
+            PolicyText policy = PolicyText.of(answers.get(i));
+            policies.append(i == 0 ? "" : ", ").append(policy.text);
+            policy.limit(limits.append(i == 0 ? "" : ", "), answers.get(i));
+        }
+        response.setHeader("RateLimit-Policy", policies.toString());
+        response.setHeader("RateLimit", limits.toString());
     }
 
     /** Removes the headers that were set while the request was still allowed. */
