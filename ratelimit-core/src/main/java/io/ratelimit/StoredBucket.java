@@ -116,7 +116,7 @@ final class StoredBucket {
         Rate rate = new Rate(readNumber(in), Duration.of(readNumber(in), ChronoUnit.MICROS));
         ZoneId zone = refill == Refill.CALENDAR ? ZoneId.of(in.readUTF()) : ZoneOffset.UTC;
         TickScale scale = TickScale.ofEpoch(new BucketSpec(rate, readNumber(in), refill, zone));
-        scale = scale.advancedUntil(readNumber(in), readNumber(in));
+        scale = scale.withAdvance(readNumber(in), readNumber(in));
         long fullAt = in.readLong();
         boolean promises = in.readBoolean();
         Backlog backlog = promises ? new Backlog(in.readLong(), null, null, 0, 0, in.readLong(), null) : Backlog.NONE;
@@ -160,7 +160,7 @@ final class StoredBucket {
     private void write(DataOutputStream out, TickScale scale, long fullAt, Backlog backlog, boolean hasOrigin)
             throws IOException {
         BucketSpec spec = scale.spec();
-        long advance = scale.advance(nanos());
+        long advance = scale.advanceAtNanos(nanos());
         long now = scale.at(nanos());
         boolean owes = backlog.owedTo() != BucketState.CLOSED && backlog.owedTo() - now > 0;
         boolean promises = backlog != Backlog.NONE && (hasOrigin || owes || backlog.promised() - now > 0);
@@ -172,7 +172,7 @@ final class StoredBucket {
         }
         writeNumber(out, spec.capacity());
         writeNumber(out, advance);
-        writeNumber(out, advance > 0 ? scale.advancedUntil() : 0);
+        writeNumber(out, advance > 0 ? scale.advanceEnd() : 0);
         out.writeLong(fullAt);
         out.writeBoolean(promises);
         if (promises) {
@@ -219,7 +219,7 @@ final class StoredBucket {
             moment = CalendarClock.of(scale.spec()).momentOf(soon / 1_000);
         }
         movedBack = scale.base().at(1_000 * atMicros) - scale.base().at(1_000 * moment);
-        TickScale moved = scale.advancedUntil(scale.advance(1_000 * atMicros), scale.advancedUntil() - (at - soon));
+        TickScale moved = scale.withAdvance(scale.advanceAtNanos(1_000 * atMicros), scale.advanceEnd() - (at - soon));
         state = new BucketState(
                 moved,
                 state.fullAt() - movedBack,
@@ -247,7 +247,8 @@ final class StoredBucket {
         TickScale scale = state.scale();
         long now = scale.at(nanos());
         long promised = state.backlog() == Backlog.NONE ? 0 : state.backlog().promised() - now;
-        long advanced = scale.advance(nanos()) > 0 ? 1 : 0; // the next batch is smaller, also if the bucket is full
+        // the next batch is smaller after an advance, also if the bucket is full
+        long advanced = scale.advanceAtNanos(nanos()) > 0 ? 1 : 0;
         long needed = scale.nanosUntil(Math.max(Math.max(state.fullAt() - now, promised), advanced), nanos());
         return Math.max(needed, 1_000 * Math.max(keptUntilMicros - atMicros, 0));
     }
@@ -301,7 +302,7 @@ final class StoredBucket {
         long micros = (request.charge().policy().lease().toNanos() + 999) / 1_000;
         long now = scale.at(nanos());
         long promised = state.backlog().lastPromise(state.fullAt(), scale.full());
-        if (scale.advance(nanos()) > 0 || promised - now > 0) {
+        if (scale.advanceAtNanos(nanos()) > 0 || promised - now > 0) {
             return null;
         }
         long held = scale.at(nanos() + 1_000 * micros) - now;

@@ -73,7 +73,7 @@ final class TickScale {
     private final @Nullable WallCalendar calendar;
     private final TickScale base;
     private final long advance;
-    private final long advancedUntil;
+    private final long advanceEnd;
 
     private TickScale(
             BucketSpec spec,
@@ -93,14 +93,14 @@ final class TickScale {
         this.full = capacity * perToken;
         this.base = this;
         this.advance = 0;
-        this.advancedUntil = start;
+        this.advanceEnd = start;
         this.calendar = calendar;
         this.nanosToFull = stepsOf(full) * stepNanos;
         this.maxDebt = ThrottlePolicy.LONGEST_WAIT.toNanos() / stepNanos * perStep;
     }
 
     /** Creates a scale whose clock is ahead by so many ticks until a moment. */
-    private TickScale(TickScale base, long advance, long advancedUntil) {
+    private TickScale(TickScale base, long advance, long advanceEnd) {
         this.spec = base.spec;
         this.rate = base.rate;
         this.start = base.start;
@@ -114,7 +114,7 @@ final class TickScale {
         this.calendar = base.calendar;
         this.base = base;
         this.advance = advance;
-        this.advancedUntil = advancedUntil;
+        this.advanceEnd = advanceEnd;
     }
 
     /**
@@ -259,7 +259,7 @@ final class TickScale {
 
     /** Returns the ticks by which the next step after a time of the clock is shorter than others. */
     long advanceAt(long clock) {
-        return advance == 0 || clock - advancedUntil >= 0 ? 0 : advance;
+        return advance == 0 || clock - advanceEnd >= 0 ? 0 : advance;
     }
 
     /** Returns the scale without an advance. */
@@ -270,22 +270,22 @@ final class TickScale {
     /** Returns this scale with the clock ahead by so many ticks until the step after a moment. */
     TickScale advanced(long ticks, long nanos) {
         long clock = clock(nanos);
-        return advancedUntil(ticks, clock - sinceStep(clock) + stepNanos);
+        return withAdvance(ticks, clock - sinceStep(clock) + stepNanos);
     }
 
     /** Returns this scale with the clock ahead by so many ticks until a time of the clock. */
-    TickScale advancedUntil(long ticks, long clock) {
-        return ticks == 0 ? base : new TickScale(base, ticks, clock);
+    TickScale withAdvance(long ticks, long endClock) {
+        return ticks == 0 ? base : new TickScale(base, ticks, endClock);
     }
 
     /** Returns the ticks by which the clock is ahead at a moment. */
-    long advance(long nanos) {
+    long advanceAtNanos(long nanos) {
         return advanceAt(clock(nanos));
     }
 
     /** Returns the time of the clock until which it is ahead. */
-    long advancedUntil() {
-        return advancedUntil;
+    long advanceEnd() {
+        return advanceEnd;
     }
 
     /** Returns the length of a clock step in microseconds, at least one. */
