@@ -4,11 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import io.ratelimit.Decision.Outcome;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Future;
+import java.util.function.IntSupplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -100,5 +103,72 @@ class BrokenClockTests {
         assertThat(throttlers.inFlight("patient")).isZero();
         time.advance(Duration.ofMinutes(1));
         assertThat(patient.snapshot().available()).isEqualTo(1);
+    }
+
+    /** The one slot that processes share, which is always free. */
+    private static final class SharedSlot implements SharedSlots, SharedSlots.Slot {
+
+        private int released;
+
+        @Override
+        public Slot take(Charge charge) {
+            return this;
+        }
+
+        @Override
+        public Slot enqueue(Charge charge, IntSupplier limit) {
+            return this;
+        }
+
+        @Override
+        public int held() {
+            return 0;
+        }
+
+        @Override
+        public int held(String key) {
+            return 0;
+        }
+
+        @Override
+        public Outcome outcome() {
+            return Outcome.ALLOWED;
+        }
+
+        @Override
+        public boolean fallback() {
+            return false;
+        }
+
+        @Override
+        public int free() {
+            return 1;
+        }
+
+        @Override
+        public void await(long nanos) {}
+
+        @Override
+        public void giveUp() {}
+
+        @Override
+        public void release() {
+            released++;
+        }
+    }
+
+    @Test
+    void atTheStartOfACallWhoseSlotIsSharedAndReleasedOnce() {
+        SharedSlot slot = new SharedSlot();
+        BucketStore store = (BucketStore) Proxy.newProxyInstance(
+                getClass().getClassLoader(),
+                new Class<?>[] {BucketStore.class},
+                (proxy, method, arguments) -> method.getName().equals("slots") ? slot : null);
+        Throttler alice = new Throttlers(List.of(EXPORTS), store, clock, ThrottleListener.NONE)
+                .get("exports")
+                .forKey("alice");
+        clock.broken = true;
+        assertThatIllegalStateException().isThrownBy(() -> alice.decide(1));
+        assertThat(slot.released).isEqualTo(1);
     }
 }
