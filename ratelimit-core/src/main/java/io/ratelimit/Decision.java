@@ -164,7 +164,7 @@ public final class Decision extends Verdict implements Serializable {
 
         /** Returns whether the bucket is an overflow bucket, which several keys share. */
         public boolean shared() {
-            return note instanceof Marked marked && marked.shared();
+            return note instanceof Marked marked && marked.ofOverflow();
         }
 
         /**

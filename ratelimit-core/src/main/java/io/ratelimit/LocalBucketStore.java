@@ -96,7 +96,7 @@ final class LocalBucketStore implements BucketStore {
         }
         Receipt receipt = taken < 0 ? null : Receipt.of(bucket, charge.cost(), taken, nanos, returned);
         return new Answer(
-                charge, bucket, 0, taken, nanos, maxWait, Marked.of(receipt, false, buckets.isShared(bucket), false));
+                charge, bucket, 0, taken, nanos, maxWait, Marked.of(receipt, false, buckets.isOverflow(bucket), false));
     }
 
     /** Peeks at the buckets beside the one that denied, so that the decision names every bucket that is short. */
@@ -127,7 +127,7 @@ final class LocalBucketStore implements BucketStore {
                         result,
                         nanos,
                         maxWait,
-                        Marked.of(null, false, buckets.isShared(bucket), false));
+                        Marked.of(null, false, buckets.isOverflow(bucket), false));
             }
             Thread.onSpinWait();
         }
@@ -197,12 +197,12 @@ final class LocalBucketStore implements BucketStore {
         while (missing == BucketState.CLOSED) {
             long nanos = clock.now();
             BucketState bucket = buckets.bucketToOwe(taken, nanos);
-            boolean shared = buckets.isShared(bucket);
-            long debt = shared ? 0 : bucket.debtNanos(tokens, nanos);
+            boolean overflow = buckets.isOverflow(bucket);
+            long debt = overflow ? 0 : bucket.debtNanos(tokens, nanos);
             if (debt > 0) {
                 buckets.keep(taken.charge(), bucket, debt);
             }
-            missing = bucket.owe(tokens, shared, clock);
+            missing = bucket.owe(tokens, overflow, clock);
             if (missing > bucket.scale().full()) {
                 buckets.keep(taken.charge(), bucket, 0);
             }

@@ -86,9 +86,9 @@ final class PolicyBuckets {
             if (bucket != null || !mustShare(charge.key())) {
                 return buckets.indexed(keyHash, open(key, charge, nanos, bucket == null));
             }
-            BucketState shared = sharedBucket(charge, nanos);
+            BucketState overflowBucket = overflowBucket(charge, nanos);
             if (buckets.get(key) == null) {
-                return shared;
+                return overflowBucket;
             }
         }
     }
@@ -109,23 +109,22 @@ final class PolicyBuckets {
 
     /** Opens the key's own bucket, short of the tokens that its overflow bucket is missing. */
     private void move(String key, Charge charge, TickScale scale, long nanos) {
-        overflow.replace(overflowKey(charge.key()), shared -> {
-            if (shared != null) {
-                BucketState copy = shared.copy();
+        overflow.replace(overflowKey(charge.key()), overflowBucket -> {
+            if (overflowBucket != null) {
+                BucketState copy = overflowBucket.copy();
                 long now = time.nanoTime(); // not before closing: takes of other threads would look like a debt
                 buckets.open(key, scale, now, BucketConversion.inherited(copy, scale, now));
                 return copy;
             }
             // Not by a later clock: the call would find the bucket short of the time since its own. But a call that
-            // stood
-            // still may have missed a bucket of its key that came and went.
+            // stood still may have missed a bucket of its key that came and went.
             long now = time.nanoTime();
             buckets.open(key, scale, now - nanos < STALE ? nanos : now);
             return null;
         });
     }
 
-    private BucketState sharedBucket(Charge charge, long nanos) {
+    private BucketState overflowBucket(Charge charge, long nanos) {
         String key = overflowKey(charge.key());
         BucketState bucket = overflow.get(key);
         return bucket != null && hasSpec(bucket, charge.spec())
@@ -147,7 +146,7 @@ final class PolicyBuckets {
         return current == spec || current.equals(spec);
     }
 
-    /** Returns the bucket of a charge under any spec; null if there is none, neither its own nor a shared one. */
+    /** Returns the bucket of a charge under any spec; null if there is none, neither its own nor an overflow bucket. */
     @Nullable
     BucketState find(Charge charge) {
         BucketState bucket = buckets.get(storedKey(charge.key()));
@@ -156,7 +155,7 @@ final class PolicyBuckets {
 
     /**
      * Returns the bucket that taken tokens go back to; null if it is full or was reset. It is the key's own bucket, also if
-     * the tokens were taken from a shared one before the key moved, or else the shared bucket.
+     * the tokens were taken from an overflow bucket before the key moved, or else that one.
      */
     @Nullable
     BucketState bucketTakenFrom(Answer taken) {
@@ -170,9 +169,9 @@ final class PolicyBuckets {
             if (!taken.shared()) {
                 return null;
             }
-            BucketState shared = overflow.get(overflowKey(taken.charge().key()));
+            BucketState overflowBucket = overflow.get(overflowKey(taken.charge().key()));
             if (buckets.get(key) == null) {
-                return shared;
+                return overflowBucket;
             }
         }
     }
@@ -208,8 +207,8 @@ final class PolicyBuckets {
             return 0;
         }
         while (true) {
-            BucketState shared = overflow.get(overflowKey(charge.key()));
-            long missing = shared == null ? 0 : BucketConversion.missing(shared, scale, nanos);
+            BucketState overflowBucket = overflow.get(overflowKey(charge.key()));
+            long missing = overflowBucket == null ? 0 : BucketConversion.missing(overflowBucket, scale, nanos);
             if (missing != BucketState.CLOSED) {
                 return missing;
             }
@@ -217,7 +216,7 @@ final class PolicyBuckets {
         }
     }
 
-    boolean isShared(BucketState bucket) {
+    boolean isOverflow(BucketState bucket) {
         return overflow.size() > 0 && overflow.contains(bucket);
     }
 

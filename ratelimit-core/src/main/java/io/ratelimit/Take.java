@@ -88,11 +88,11 @@ final class Take {
     }
 
     /** A receipt, perhaps none, with what is true of few answers only: one object more, which the others don't need. */
-    record Marked(@Nullable Object receipt, boolean fallback, boolean shared, boolean ofLane) {
+    record Marked(@Nullable Object receipt, boolean fallback, boolean ofOverflow, boolean ofLane) {
 
         /** Returns the receipt alone if nothing is true. */
-        static @Nullable Object of(@Nullable Object receipt, boolean fallback, boolean shared, boolean ofLane) {
-            return fallback || shared || ofLane ? new Marked(receipt, fallback, shared, ofLane) : receipt;
+        static @Nullable Object of(@Nullable Object receipt, boolean fallback, boolean ofOverflow, boolean ofLane) {
+            return fallback || ofOverflow || ofLane ? new Marked(receipt, fallback, ofOverflow, ofLane) : receipt;
         }
     }
 }

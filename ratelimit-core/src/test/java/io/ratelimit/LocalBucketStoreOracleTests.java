@@ -93,7 +93,7 @@ class LocalBucketStoreOracleTests {
     /** Resets a key. It is full then, unless it has no bucket of its own and shares one. */
     private void reset(LocalBucketStore store, Charge charge, Runnable fill) {
         BucketState bucket = store.buckets(charge.policy()).find(charge);
-        boolean own = bucket != null && !store.buckets(charge.policy()).isShared(bucket);
+        boolean own = bucket != null && !store.buckets(charge.policy()).isOverflow(bucket);
         store.reset(charge);
         if (own) {
             assertThat(store.snapshot(charge).resetAfter()).isZero();
@@ -123,7 +123,7 @@ class LocalBucketStoreOracleTests {
             BucketState bucket = buckets.bucketToOwe(taken.answer, time.nanoTime());
             long left = bucket.scale().tokensLeft(missing(bucket, time.nanoTime()));
             long more = cost - estimate;
-            long owed = buckets.isShared(bucket) ? Math.min(left, more) : more;
+            long owed = buckets.isOverflow(bucket) ? Math.min(left, more) : more;
             assertThat(store.settle(taken.answer, cost)).isTrue();
             oracles.get(taken.key).owed(spec, owed, time.nanoTime(), step);
         } else {
@@ -134,7 +134,7 @@ class LocalBucketStoreOracleTests {
     private void giveBack(LocalBucketStore store, Taken taken, long cost, GrantOracle present, String step) {
         PolicyBuckets buckets = store.buckets(taken.answer.policy());
         BucketState bucket = buckets.bucketTakenFrom(taken.answer);
-        assertThat(taken.oracle == present || bucket == null || buckets.isShared(bucket))
+        assertThat(taken.oracle == present || bucket == null || buckets.isOverflow(bucket))
                 .as("tokens from before a reset don't come back to a bucket of the key, " + step)
                 .isTrue();
         long now = time.nanoTime();
