@@ -18,8 +18,6 @@ import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 import redis.embedded.RedisServer;
@@ -195,21 +193,21 @@ class DemandEndpointTests {
         assertThat(demand).containsEntry("keys", 0).doesNotContainKeys("suggestion", "noSuggestion");
     }
 
-    @ParameterizedTest
-    @CsvSource({
-        "named/demand?touch=60%25, 400, touch must be a share from 0% to 50%",
-        "named/demand?touch=-1, 400, touch must be a share from 0% to 50%",
-        "named/demand?touch=some, 400, touch must be a share from 0% to 50%",
-        "named/demand?touch=NaN, 400, touch must be a share from 0% to 50%",
-        "named/demand?within=5, 400, within must be a time from 1s to 30d",
-        "named/demand?within=1ms, 400, within must be a time from 1s to 30d",
-        "named/demand?within=31d, 400, within must be a time from 1s to 30d",
-        "named/demand?tuch=1%25, 400, 'unknown parameter; allowed are: touch, within'",
-        "nothing/demand, 404, no policy has this name",
-        "named/supply, 404, a policy has only the path 'demand' to read below it"
-    })
-    void anInvalidRequestIsAnsweredWithAProblem(String path, int status, String detail) {
+    @Test
+    void anInvalidRequestIsAnsweredWithAProblem() {
         start(EXPOSED, POLICIES);
+        for (String touch : List.of("60%25", "-1", "some", "NaN")) {
+            assertRejected("named/demand?touch=" + touch, 400, "touch must be a share from 0% to 50%");
+        }
+        for (String within : List.of("5", "1ms", "31d")) {
+            assertRejected("named/demand?within=" + within, 400, "within must be a time from 1s to 30d");
+        }
+        assertRejected("named/demand?tuch=1%25", 400, "unknown parameter; allowed are: touch, within");
+        assertRejected("nothing/demand", 404, "no policy has this name");
+        assertRejected("named/supply", 404, "a policy has only the path 'demand' to read below it");
+    }
+
+    private void assertRejected(String path, int status, String detail) {
         RateLimitsEndpointCalls.assertRejected(get("/actuator/ratelimits/" + path), status, detail);
     }
 
@@ -249,8 +247,7 @@ class DemandEndpointTests {
     void thePropertySwitchesTheMeasurementOff() {
         start(EXPOSED, POLICIES, "  demand.enabled: false\n");
         assertThat(server.beans(DemandListener.class)).isEmpty();
-        RateLimitsEndpointCalls.assertRejected(
-                get("/actuator/ratelimits/named/demand"), 404, "'ratelimit.demand.enabled' is false");
+        assertRejected("named/demand", 404, "'ratelimit.demand.enabled' is false");
     }
 
     @Test
