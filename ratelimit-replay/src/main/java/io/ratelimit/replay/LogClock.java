@@ -23,6 +23,7 @@ final class LogClock {
     private final ZoneId zone;
     private final boolean stampsEnd;
     private @Nullable Integer offset;
+    private boolean hasFractions;
     private long last;
     private long contradicted;
     private long stepsBack;
@@ -38,8 +39,14 @@ final class LogClock {
         this.stampsEnd = stampsEnd;
     }
 
+    /** Notes whether a line has a fraction of a second. Some servers omit a fraction of zero. */
+    void note(LogEntry entry) {
+        hasFractions |= !entry.wholeSeconds;
+    }
+
     /** Sets the moment at which the request of the next line began. */
     void read(LogEntry entry) {
+        note(entry);
         entry.startAt(offsetOf(entry));
         if (last - entry.startNanos > NEAR) {
             stepsBack++;
@@ -51,7 +58,7 @@ final class LogClock {
         last = entry.startNanos;
         if (stampsEnd && entry.durationNanos > 0) {
             entry.startNanos -= Math.min(entry.durationNanos, entry.startNanos);
-            if (entry.wholeSeconds) {
+            if (!hasFractions) {
                 entry.startNanos -= entry.startNanos % NANOS;
             }
         }

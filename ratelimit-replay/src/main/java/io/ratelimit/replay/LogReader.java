@@ -41,6 +41,9 @@ final class LogReader implements AutoCloseable {
     private long tooLong;
     private long notUtf8;
 
+    /** @param number its position in all files, from 1 on, with the lines that are too long */
+    record Line(long number, String text) {}
+
     /** @param files the names of the files; {@code -} is the standard input */
     LogReader(List<String> files, InputStream standardInput) throws IOException {
         this.files = files.iterator();
@@ -54,7 +57,7 @@ final class LogReader implements AutoCloseable {
 
     /** Returns the next line that is not too long; null at the end of the last file. */
     @Nullable
-    String next() {
+    Line next() {
         while (true) {
             try {
                 InputStream open = input == null ? openNext() : input;
@@ -63,7 +66,7 @@ final class LogReader implements AutoCloseable {
                 }
                 int length = readLine(open);
                 if (length >= 0) {
-                    return text(length);
+                    return new Line(lines, text(length));
                 }
                 close();
             } catch (EOFException | ZipException damaged) {

@@ -1,5 +1,6 @@
 package io.ratelimit.replay;
 
+import io.ratelimit.replay.LogReader.Line;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ArrayBlockingQueue;
@@ -25,19 +26,19 @@ final class ParsedLines {
     private volatile @Nullable Throwable failure;
 
     /** @param first the lines that were already read */
-    ParsedLines(List<String> first, LogReader reader, LogFormat format) {
+    ParsedLines(List<Line> first, LogReader reader, LogFormat format) {
         this.format = format;
         Thread parser = new Thread(() -> parse(first, reader), "parser");
         parser.setDaemon(true);
         parser.start();
     }
 
-    private void parse(List<String> first, LogReader reader) {
+    private void parse(List<Line> first, LogReader reader) {
         try {
-            for (String line : first) {
+            for (Line line : first) {
                 add(line);
             }
-            for (String line = reader.next(); line != null; line = reader.next()) {
+            for (Line line = reader.next(); line != null; line = reader.next()) {
                 add(line);
             }
             if (!batch.isEmpty()) {
@@ -51,13 +52,14 @@ final class ParsedLines {
         }
     }
 
-    private void add(String line) throws InterruptedException {
-        LogEntry entry = format.read(line);
+    private void add(Line line) throws InterruptedException {
+        LogEntry entry = format.read(line.text());
         if (entry == null) {
             batch.add(line);
-            batchBytes += line.length();
+            batchBytes += line.text().length();
         } else {
-            entry.sizeAs(line);
+            entry.number = line.number();
+            entry.sizeAs(line.text());
             batch.add(entry);
             batchBytes += entry.bytes;
         }
@@ -68,7 +70,7 @@ final class ParsedLines {
         }
     }
 
-    /** Returns the next lines: an entry, or the text of a line that has another format. Empty at the end. */
+    /** Returns the next lines: an entry, or a {@link Line} that has another format. Empty at the end. */
     List<Object> next() {
         try {
             List<Object> next = batches.take();

@@ -1,5 +1,6 @@
 package io.ratelimit.replay;
 
+import io.ratelimit.replay.LogReader.Line;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintStream;
@@ -13,6 +14,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.logging.LogManager;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.yaml.snakeyaml.error.YAMLException;
 import picocli.CommandLine.PicocliException;
@@ -145,19 +147,22 @@ public final class ReplayCommand {
         Replay replay = new Replay(policies, options.authentication);
         UnreadLines unread = new UnreadLines();
         try (LogReader reader = new LogReader(options.files, in)) {
-            List<String> sample = sample(reader);
+            List<Line> sample = sample(reader);
             LogFormat format = mostFrequent(formats, sample);
             if (format == null) {
-                err.print(unread.explain(options, sample, reader));
+                err.print(
+                        unread.explain(options, sample.stream().map(Line::text).toList(), reader));
                 return NOT_DECIDED;
             }
             LogClock clock = new LogClock(options.zone(), options.stampsEnd(format));
+            sample.stream()
+                    .flatMap(line -> Stream.ofNullable(format.read(line.text())))
+                    .forEach(clock::note);
             Progress progress = new Progress(reader, options.quiet ? null : err);
-            long number = 0;
             ParsedLines lines = new ParsedLines(sample, reader, format);
             for (List<Object> batch = lines.next(); !batch.isEmpty(); batch = lines.next()) {
                 for (Object line : batch) {
-                    add(line, ++number, clock, replay, unread);
+                    add(line, clock, replay, unread);
                 }
                 progress.show();
             }
@@ -176,35 +181,34 @@ public final class ReplayCommand {
     }
 
     /** Returns the first lines, as far as they fit in memory. */
-    private static List<String> sample(LogReader reader) {
-        List<String> sample = new ArrayList<>();
+    private static List<Line> sample(LogReader reader) {
+        List<Line> sample = new ArrayList<>();
         int bytes = 0;
-        for (String line = reader.next(); line != null; ) {
+        for (Line line = reader.next(); line != null; ) {
             sample.add(line);
-            bytes += line.length();
+            bytes += line.text().length();
             line = sample.size() < SAMPLE && bytes < ParsedLines.MAX_BYTES ? reader.next() : null;
         }
         return sample;
     }
 
-    private static void add(Object line, long number, LogClock clock, Replay replay, UnreadLines unread) {
+    private static void add(Object line, LogClock clock, Replay replay, UnreadLines unread) {
         if (line instanceof LogEntry entry) {
-            entry.number = number;
             clock.read(entry);
             replay.add(entry);
-        } else {
-            unread.add(number, line.toString());
+        } else if (line instanceof Line other) {
+            unread.add(other.number(), other.text());
         }
     }
 
     /** Returns the format that the most lines have; null if they have none. A format that was named is believed. */
-    private static @Nullable LogFormat mostFrequent(Map<String, LogFormat> formats, List<String> sample) {
+    private static @Nullable LogFormat mostFrequent(Map<String, LogFormat> formats, List<Line> sample) {
         boolean named = formats.size() == 1;
         LogFormat best = null;
         long maxMatches = 0;
         for (LogFormat format : formats.values()) {
             long matches = sample.stream()
-                    .map(format::read)
+                    .map(line -> format.read(line.text()))
                     .filter(entry -> entry != null && (named || !entry.isShifted()))
                     .count();
             if (matches > maxMatches) {

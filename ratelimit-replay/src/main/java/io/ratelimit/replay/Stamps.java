@@ -4,6 +4,7 @@ import java.time.DateTimeException;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.time.ZoneOffset;
+import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
 import java.time.temporal.ChronoField;
 import java.time.temporal.TemporalAccessor;
@@ -20,7 +21,10 @@ final class Stamps {
     private static final long MIN_SECONDS = 0;
     private static final long MAX_SECONDS = 9_000_000_000L;
 
+    private static final ZonedDateTime WHOLE = ZonedDateTime.of(2026, 1, 1, 0, 0, 0, 0, ZoneOffset.UTC);
+
     private @Nullable DateTimeFormatter formatter;
+    private boolean formatHasFraction;
     private String cachedDay = "";
     private long cachedSeconds;
 
@@ -28,8 +32,10 @@ final class Stamps {
     void useFormat(String format) {
         if (!format.isEmpty() && !format.equals("sec") && !format.equals("msec")) {
             try {
-                formatter = DateTimeFormatter.ofPattern(format, Locale.US);
-            } catch (IllegalArgumentException unreadable) {
+                DateTimeFormatter used = DateTimeFormatter.ofPattern(format, Locale.US);
+                formatter = used;
+                formatHasFraction = !used.format(WHOLE).equals(used.format(WHOLE.plusNanos(123_456_789)));
+            } catch (DateTimeException | IllegalArgumentException unreadable) {
                 throw new IllegalArgumentException(
                         "--format has the time '%{" + format + "}t', which can't be read: " + unreadable.getMessage());
             }
@@ -40,6 +46,7 @@ final class Stamps {
     boolean read(String written, LogEntry entry) {
         boolean bracketed = written.startsWith("[") && written.endsWith("]");
         String text = bracketed ? written.substring(1, written.length() - 1) : written;
+        entry.nanoOfSecond = 0; // the entry may have had another time
         try {
             boolean read = formatter != null
                     ? readFormatted(formatter.parse(text), entry)
@@ -134,7 +141,7 @@ final class Stamps {
     private boolean readFormatted(TemporalAccessor time, LogEntry entry) {
         entry.localSeconds = LocalDateTime.from(time).toEpochSecond(ZoneOffset.UTC);
         entry.nanoOfSecond = time.get(ChronoField.NANO_OF_SECOND);
-        entry.wholeSeconds = entry.nanoOfSecond == 0;
+        entry.wholeSeconds = !formatHasFraction;
         entry.offsetSeconds =
                 time.isSupported(ChronoField.OFFSET_SECONDS) ? time.get(ChronoField.OFFSET_SECONDS) : null;
         return true;

@@ -114,6 +114,30 @@ class LogFormatTests {
         assertThat(entry.header("x-plan")).isEqualTo("pro");
     }
 
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '~',
+            value = {
+                "'ts':1795341600.9,'@timestamp':'2026-11-22T10:00:00.9Z'        | 2026-11-22T10:00:00.900Z",
+                "'StartUTC':'2026-11-22T10:00:00.9Z','time':'2026-11-22T10:00:00Z' | 2026-11-22T10:00:00Z",
+                "'ts':1795341600.9,'time':'22/Nov/2026:10:00:00 +0000'          | 2026-11-22T10:00:00Z",
+            })
+    void ofTwoTimesOneCounts(String times, String start) {
+        LogEntry entry = read("json", "{" + times.replace('\'', '"') + ",\"uri\":\"/items\",\"method\":\"GET\"}");
+
+        assertThat(start(entry)).isEqualTo(start);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"ss.SSS, 00.000, false", "ss, 00, true"})
+    void theFormatOfATimeContainsFractionsOrNot(String seconds, String written, boolean whole) {
+        LogEntry entry =
+                read("%{yyyy-MM-dd'T'HH:mm:" + seconds + "}t %r", "2026-11-22T10:00:" + written + " GET / HTTP/1.1");
+
+        assertThat(entry.wholeSeconds).isEqualTo(whole);
+    }
+
     @Test
     void jsonWithOtherNamesIsReadByThem() {
         LogEntry entry = read(

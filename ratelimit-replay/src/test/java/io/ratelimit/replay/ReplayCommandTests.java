@@ -255,6 +255,29 @@ class ReplayCommandTests {
     }
 
     @Test
+    void theLinesAfterALongOneKeepTheirNumbers() throws IOException {
+        Files.writeString(log, line("10.0.0.1") + "x".repeat(100_000) + "\nnothing\n");
+
+        run();
+
+        assertThat(report()).contains("line 3: nothing");
+    }
+
+    /** The second request began at 0.8 s: its stamp, which omits a fraction of zero, isn't one of a whole second. */
+    @Test
+    void aStampWithoutAFractionIsExactInALogWithFractions() throws IOException {
+        policy("{ key: ip, rate: 1/500ms }");
+        String json =
+                "{'time':'2026-11-22T10:00:0%sZ','ip':'a','method':'GET','path':'/','status':200,'duration_ms':%d}\n"
+                        .replace('\'', '"');
+        Files.writeString(log, json.formatted("1", 200) + json.formatted("0.300", 100));
+
+        run();
+
+        assertThat(report()).contains("denies 0 requests ");
+    }
+
+    @Test
     void bytesThatAreNoUtf8AreCountedAndStayDifferentKeys() throws IOException {
         policy("{ key: user, rate: 1/1m }");
         Files.write(
