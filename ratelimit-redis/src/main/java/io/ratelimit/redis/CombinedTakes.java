@@ -4,14 +4,17 @@ import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision.Answer;
-import io.ratelimit.redis.RedisScript.Running;
 import io.ratelimit.redis.RedisScript.ScriptReply;
+import io.ratelimit.redis.RedisScript.Started;
 import io.ratelimit.remote.Deadline;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,10 +33,20 @@ final class CombinedTakes {
     static final int MAX_CALLS = 8;
 
     private final ScriptCalls calls;
+
+    /** Starts the call of a take that shares none with takes of the same bucket. */
+    private volatile Function<Charge, Started> single;
+
     private final Map<Bucket, Queue> queues = new ConcurrentHashMap<>();
 
     CombinedTakes(ScriptCalls calls) {
         this.calls = calls;
+        this.single = charge -> calls.startTakes(charge, 1);
+    }
+
+    /** Has single takes share calls that the thread of the connection sends. */
+    void gather(Supplier<Executor> sender) {
+        single = new GatheredTakes(calls, sender)::start;
     }
 
     private record Bucket(String policy, String key, long cost) {
@@ -79,7 +92,7 @@ final class CombinedTakes {
     }
 
     /** The takes of one call. */
-    private record Batch(List<Take> takes, Running call) {
+    private record Batch(List<Take> takes, Started call) {
 
         /** Cancels the call if no take waits for it any more. */
         void cancelIfAbandoned() {
@@ -193,14 +206,15 @@ final class CombinedTakes {
 
     private void start(Queue queue, List<Take> takes) {
         try {
-            await(queue, takes, calls.startTakes(takes.get(0).charge, takes.size()));
+            Charge charge = takes.get(0).charge;
+            await(queue, takes, takes.size() == 1 ? single.apply(charge) : calls.startTakes(charge, takes.size()));
         } catch (RuntimeException | Error failed) {
             proceed(queue, List.of());
             takes.forEach(take -> take.completeExceptionally(failed));
         }
     }
 
-    private void await(Queue queue, List<Take> takes, Running call) {
+    private void await(Queue queue, List<Take> takes, Started call) {
         Batch batch = new Batch(takes, call);
         for (Take take : takes) {
             take.batch = batch;
@@ -213,7 +227,7 @@ final class CombinedTakes {
         List<Take> takes = batch.takes;
         int decided = takes.size();
         try {
-            decided = failure == null ? ScriptCalls.decided(decided, reply) : decided;
+            decided = failure == null ? reply.decided(decided) : decided;
         } catch (RuntimeException | Error failed) {
             failure = failed;
         }

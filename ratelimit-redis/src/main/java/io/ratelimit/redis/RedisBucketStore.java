@@ -63,13 +63,14 @@ abstract class RedisBucketStore implements Deadline.Bounded {
     /** Returns a store that counts by a script in Redis. */
     static RedisBucketStore script(RedisConnections connections, RedisKeys keys, Deadline deadline) {
         return new RedisScriptBucketStore(
-                connections::shared,
-                keys,
-                deadline,
-                connections::failed,
-                connections.isCluster(),
-                () -> SERVER_TIME,
-                TimeSource.system());
+                        connections::shared,
+                        keys,
+                        deadline,
+                        connections::failed,
+                        connections.isCluster(),
+                        () -> SERVER_TIME,
+                        TimeSource.system())
+                .gathering(connections::sender);
     }
 
     /**

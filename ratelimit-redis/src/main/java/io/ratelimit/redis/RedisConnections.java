@@ -19,6 +19,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -112,6 +113,11 @@ final class RedisConnections implements AutoCloseable {
         return shared() instanceof RedisAdvancedClusterAsyncCommands<byte[], byte[]> cluster
                 ? CompletableFuture.allOf(cluster.upstream().commands().ping().futures())
                 : shared().ping().toCompletableFuture();
+    }
+
+    /** Returns the thread that sends the commands of the latest connection, or of another one, which costs time. */
+    Executor sender() {
+        return delays.latest;
     }
 
     /** Begins to open the connection that all calls share. */
@@ -213,6 +219,9 @@ final class RedisConnections implements AutoCloseable {
 
         private final Map<EventExecutor, Beat> beats = new ConcurrentHashMap<>();
 
+        /** The thread of the latest connection. */
+        private volatile Executor latest = Runnable::run;
+
         /** The last record of a thread, and the end of its last delay. Only this thread writes. */
         private static final class Beat implements Runnable {
 
@@ -235,6 +244,7 @@ final class RedisConnections implements AutoCloseable {
 
         @Override
         public void afterChannelInitialized(Channel channel) {
+            latest = channel.eventLoop();
             beats.computeIfAbsent(channel.eventLoop(), EventLoopDelays::start);
         }
 

@@ -77,11 +77,21 @@ final class RedisScript {
         void addTo(CommandArgs<byte[], byte[]> command, long serverMicros);
     }
 
+    /** The reply to a script call. */
+    abstract static class Started extends CompletableFuture<ScriptReply> {
+
+        /**
+         * Returns when the call was written to the connection, as {@link System#nanoTime}, or before if it was repeated; 0
+         * if it hasn't been written.
+         */
+        abstract long sentAt();
+    }
+
     /**
      * A script call that was started, and its reply. A call that the script couldn't make is repeated, also if no thread waits
      * for the reply.
      */
-    final class Running extends CompletableFuture<ScriptReply> {
+    final class Running extends Started {
 
         private final Arguments arguments;
         private int repeats;
@@ -94,10 +104,7 @@ final class RedisScript {
             this.arguments = arguments;
         }
 
-        /**
-         * Returns when the call was written to the connection, as {@link System#nanoTime}, or before if it was repeated; 0
-         * if it hasn't been written.
-         */
+        @Override
         long sentAt() {
             Command sent = command;
             long sentAt = sent == null ? 0 : sent.arguments.sentAt();
@@ -203,6 +210,13 @@ final class RedisScript {
             return NUMBERS * bucket < numbers.length && now(bucket) != 0;
         }
 
+        /** Returns the reply for one of several buckets. */
+        ScriptReply only(int bucket) {
+            ScriptReply reply = new ScriptReply();
+            System.arraycopy(numbers, NUMBERS * bucket, reply.numbers, 0, NUMBERS);
+            return reply;
+        }
+
         /** Returns whether the script did nothing, since the server's time is outside the periods of a calendar. */
         boolean hasOtherPeriods() {
             return hasOtherPeriods;
@@ -237,6 +251,11 @@ final class RedisScript {
         /** Returns the ticks that a lease took, with those of the price; 0 if at most the price was taken. */
         long leased(int bucket) {
             return numbers[NUMBERS * bucket + 4];
+        }
+
+        /** Returns how many of several takes from one bucket the reply decides, from the first on. */
+        int decided(int takes) {
+            return tookOnce() ? 1 : takes;
         }
 
         /** Returns whether a call took the cost only once, as from a bucket with promises. It decides only its first take. */

@@ -22,6 +22,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.apache.commons.logging.Log;
@@ -62,6 +63,14 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         this.combined = new CombinedTakes(script);
         this.registers = new RedisRegisters(redis, keys, time);
         this.withRegisters = new RedisScript(redis, clock, RedisRegisters.withBuckets());
+    }
+
+    /** Has takes of any keys that come at the same time share a call, which the thread of the connection sends. */
+    RedisScriptBucketStore gathering(Supplier<Executor> sender) {
+        if (!oneKeyPerScript) {
+            combined.gather(sender);
+        }
+        return this;
     }
 
     ScriptCalls script() {

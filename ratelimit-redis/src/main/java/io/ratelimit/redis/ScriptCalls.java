@@ -49,6 +49,7 @@ final class ScriptCalls {
 
     private enum Operation {
         TAKE,
+        EACH,
         LEASE,
         LOOK,
         GIVE;
@@ -109,6 +110,11 @@ final class ScriptCalls {
         RedisTickScale ticks = ticks(charge);
         long maxTokens = charge.cost() * Math.min(times, ticks.capacity() / charge.cost());
         return start(Operation.LEASE, charge, ScriptArguments.toLease(ticks, charge.cost(), 0, maxTokens));
+    }
+
+    /** Starts to take from each bucket at once, whatever the others have. The reply leaves out those to take from alone. */
+    Running startEach(List<Charge> charges) {
+        return start(Operation.EACH, charges, Timing.AT_ONCE);
     }
 
     /** Takes all of the charges or none, with the leases that are requested, and waits for the answers. */
@@ -300,11 +306,6 @@ final class ScriptCalls {
         return RedisLanes.hasTokens(charge, place, reply)
                 ? RedisAnswers.inDebt(charge, ticks(charge), reply.lacking(i), timing, reply.now(i))
                 : RedisLanes.sooner(charge, ofPool, place, reply, timing);
-    }
-
-    /** Returns how many of several takes the reply decides, from the first on. */
-    static int decided(int takes, ScriptReply reply) {
-        return reply.tookOnce() ? 1 : takes;
     }
 
     /** Returns the answer of the take at a place among several, as if they had been made one after another. */

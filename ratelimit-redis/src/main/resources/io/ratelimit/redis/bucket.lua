@@ -130,13 +130,15 @@ ARGV     for each bucket numbers as in a value, followed by the spec
              a full lane, the most lanes, the eighths of the longest wait for a lane and for that of this call, and the name of
              the lane
            before these, for calendar refill: -1, the length of a period, the number of the first, and the beginnings of four
-         then take (the default), lease, look (replies as take and writes nothing) or give
+         then take (the default), each, lease, look (replies as take and writes nothing) or give. With each, every bucket is
+           taken from by itself, whatever the others have
          then, in tests only, the time
 Returns, to take or look, for each bucket its time and the missing ticks, as in a value; if the tokens are short, the missing
 ticks without them plus one, negative. Otherwise begun follows, and then, if it isn't 0, the ticks given back until then,
 less those of leases. A take at once replies the value that it wrote, with the spec, since to cut it off would cost more.
 After a lease that took more than the price, the fourth number follows always, and a fifth: the ticks taken. If the bucket's time stands still, because the clock was
 set back, a take replies five numbers, and then the bucket's time.
+With each, the text is empty for a bucket that has to be taken from alone; nothing is taken from it.
 For each lane: nothing if it doesn't count, else its time as in the set and what it is missing; if it doesn't serve the
 call, the same plus one, negative. For a call that waits for its lane, the pool replies as if it were taken from when the lane has
 the tokens, without the calls until then.
@@ -188,6 +190,19 @@ local function take_at_once(key, wanted, now, slack)
     end
     local micros = math.ceil(after / n) * s - now % s
     return pack('>ddd', now, after, begun) .. spec, math.ceil(micros / 1000) + slack
+end
+
+-- An error of one bucket concerns no other one: the caller takes from that bucket alone, and gets the error then.
+if operation == 'each' then
+    local replies = {}
+    for i = 1, #KEYS do
+        local read, value, millis = pcall(take_at_once, KEYS[i], ARGV[i], now, SLACK)
+        if not read or not value or millis and redis.pcall('SET', KEYS[i], value, 'PX', millis).err then
+            value = ''
+        end
+        replies[i] = value
+    end
+    return replies
 end
 
 local at_once = operation == 'take'

@@ -208,7 +208,7 @@ class RedisCalendarOracleTests {
             Charge charge = charge(1 + random.nextInt((int) Math.min(spec.capacity(), 4)));
             int times = 1 + random.nextInt(4);
             ScriptReply reply = same.startTakes(charge, times).join();
-            for (int place = 0; place < ScriptCalls.decided(times, reply); place++) {
+            for (int place = 0; place < reply.decided(times); place++) {
                 Answer answer = same.answer(charge, place, reply);
                 Decision expected = java.take(List.of(charge), false, server.get());
                 assertThat(answer).as(step).isEqualTo(expected.answers().get(0));

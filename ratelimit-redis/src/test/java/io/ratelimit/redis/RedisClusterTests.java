@@ -16,12 +16,14 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttler;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
+import io.ratelimit.redis.RedisScript.Started;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
@@ -88,6 +90,24 @@ class RedisClusterTests {
         assertTakesFromAllOrNone(store);
         assertThat(output.toString().split("is a cluster behind a single address", -1))
                 .hasSize(2);
+    }
+
+    @Test
+    void takesThatShareACallAreMadeAloneFromTheErrorOfAClusterOn() {
+        ScriptCalls calls = redis.scriptStore(
+                        TestRedis.keys(), TIMEOUT, false, () -> RedisBucketStore.SERVER_TIME, TimeSource.system())
+                .script();
+        List<Runnable> sender = new ArrayList<>();
+        GatheredTakes gathered = new GatheredTakes(calls, () -> sender::add);
+        List<Started> takes = Stream.of("alice", "bob", "carol")
+                .map(user -> gathered.start(Charge.of(USER, user, 1)))
+                .toList();
+        sender.get(0).run();
+        assertThat(takes).allSatisfy(take -> assertThat(
+                        calls.answer(Charge.of(USER, "", 1), 0, take.join()).remaining())
+                .isEqualTo(4));
+        gathered.start(Charge.of(USER, "dave", 1)).join();
+        assertThat(sender).hasSize(1);
     }
 
     @Test

@@ -197,7 +197,7 @@ class RedisOracleTests {
                 ScriptCalls same = script.script();
                 int times = 1 + random.nextInt(6);
                 ScriptReply reply = same.startTakes(charge, times).join();
-                for (int place = 0; place < ScriptCalls.decided(times, reply); place++) {
+                for (int place = 0; place < reply.decided(times); place++) {
                     Decision decision = java.take(List.of(charge), false, micros.get());
                     assertThat(same.answer(charge, place, reply))
                             .as(step)

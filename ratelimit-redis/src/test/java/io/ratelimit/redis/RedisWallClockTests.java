@@ -235,7 +235,7 @@ class RedisWallClockTests {
     void takesOfAWrongInstanceThatShareACallAreThoseOfARightOne() {
         ScriptCalls takes = wrongScriptStore().script();
         ScriptReply reply = takes.startTakes(CHARGE.withCost(2), 4).join();
-        assertThat(ScriptCalls.decided(4, reply)).isEqualTo(4);
+        assertThat(reply.decided(4)).isEqualTo(4);
         for (int i = 0; i < 4; i++) {
             Answer answer = takes.answer(CHARGE.withCost(2), i, reply);
             assertThat(answer.allowed()).isEqualTo(i < 2);

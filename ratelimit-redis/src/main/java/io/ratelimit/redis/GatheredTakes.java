@@ -1,0 +1,190 @@
+package io.ratelimit.redis;
+
+import io.lettuce.core.RedisCommandExecutionException;
+import io.ratelimit.BucketSpec.Refill;
+import io.ratelimit.Charge;
+import io.ratelimit.redis.RedisScript.Running;
+import io.ratelimit.redis.RedisScript.ScriptReply;
+import io.ratelimit.redis.RedisScript.Started;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Takes from single buckets of any keys, which share a call of Redis if they come at the same time. The thread of the
+ * connection sends all that have come since it sent the last ones. A take therefore waits for no reply to another one: while
+ * that thread has time, each take has a call of its own, and the busier it is, the more takes share a call. Thread-safe.
+ *
+ * <p>The script takes from each bucket by itself. It leaves out buckets that need more than its shortest path, or that it
+ * can't read or write, and an error reply means that it took nothing. In both cases each take is made alone, and succeeds
+ * or fails as if it had never shared a call.
+ */
+final class GatheredTakes {
+
+    /** The most takes of one call, since Redis does nothing else during a call: some 0.1 ms. */
+    static final int MAX_TAKES = 32;
+
+    private final ScriptCalls calls;
+    private final Supplier<Executor> sender;
+    private final Queue<Take> waiting = new ConcurrentLinkedQueue<>();
+
+    /** Whether the sender will look at the waiting takes. */
+    private final AtomicBoolean scheduled = new AtomicBoolean();
+
+    /** Whether an error has shown that Redis is a cluster. */
+    private volatile boolean oneKeyPerScript;
+
+    /** @param sender returns the thread of the connection */
+    GatheredTakes(ScriptCalls calls, Supplier<Executor> sender) {
+        this.calls = calls;
+        this.sender = sender;
+    }
+
+    /** A take, whose reply has one bucket. */
+    private final class Take extends Started {
+
+        private final Charge charge;
+        private volatile @Nullable Shared shared;
+
+        Take(Charge charge) {
+            this.charge = charge;
+        }
+
+        @Override
+        long sentAt() {
+            Shared sent = shared;
+            return sent == null ? 0 : sent.call.sentAt();
+        }
+
+        /** Cancels the call as well, if no other take waits for it. */
+        @Override
+        public boolean cancel(boolean mayInterrupt) {
+            boolean cancelled = super.cancel(mayInterrupt);
+            Shared sent = shared;
+            if (sent == null) {
+                scheduled.set(false); // the sender may have ended with its connection
+            } else {
+                sent.cancelIfAbandoned();
+            }
+            return cancelled;
+        }
+
+        void takeAlone() {
+            if (isDone()) {
+                return;
+            }
+            try {
+                Running call = calls.startTakes(charge, 1);
+                share(List.of(this), call);
+                call.whenComplete(this::ended);
+            } catch (RuntimeException | Error failed) {
+                completeExceptionally(failed);
+            }
+        }
+
+        void ended(ScriptReply reply, @Nullable Throwable failure) {
+            if (failure == null) {
+                complete(reply);
+            } else {
+                completeExceptionally(failure);
+            }
+        }
+    }
+
+    /** The takes of one call. */
+    private record Shared(List<Take> takes, Running call) {
+
+        void cancelIfAbandoned() {
+            if (takes.stream().allMatch(Take::isDone)) {
+                call.cancel(true);
+            }
+        }
+    }
+
+    private static void share(List<Take> takes, Running call) {
+        Shared shared = new Shared(takes, call);
+        for (Take take : takes) {
+            take.shared = shared;
+        }
+        shared.cancelIfAbandoned(); // takes may have timed out while the call was started
+    }
+
+    /** Starts to take the cost of a charge, once and at once. */
+    Started start(Charge charge) {
+        if (oneKeyPerScript || charge.spec().refill() == Refill.CALENDAR) {
+            return calls.startTakes(charge, 1);
+        }
+        Take take = new Take(charge);
+        waiting.add(take);
+        if (scheduled.compareAndSet(false, true)) {
+            try {
+                sender.get().execute(this::sendWaiting);
+            } catch (RejectedExecutionException ended) {
+                sendWaiting();
+            }
+        }
+        return take;
+    }
+
+    private void sendWaiting() {
+        scheduled.set(false);
+        List<Take> takes = next();
+        while (!takes.isEmpty()) {
+            send(takes);
+            takes = next();
+        }
+    }
+
+    private List<Take> next() {
+        List<Take> takes = new ArrayList<>();
+        while (takes.size() < MAX_TAKES) {
+            Take take = waiting.poll();
+            if (take == null) {
+                break;
+            } else if (!take.isDone()) {
+                takes.add(take);
+            }
+        }
+        return takes;
+    }
+
+    private void send(List<Take> takes) {
+        if (takes.size() == 1) {
+            takes.get(0).takeAlone();
+            return;
+        }
+        try {
+            Running call =
+                    calls.startEach(takes.stream().map(take -> take.charge).toList());
+            share(takes, call);
+            call.whenComplete((reply, failure) -> ended(takes, reply, failure));
+        } catch (RuntimeException | Error failed) {
+            takes.forEach(take -> take.completeExceptionally(failed));
+        }
+    }
+
+    private void ended(List<Take> takes, ScriptReply reply, @Nullable Throwable failure) {
+        if (failure instanceof RedisCommandExecutionException error) {
+            if (RedisFailures.isCrossSlot(error)) {
+                oneKeyPerScript = true;
+            }
+            takes.forEach(Take::takeAlone);
+            return;
+        }
+        for (int i = 0; i < takes.size(); i++) {
+            if (failure != null) {
+                takes.get(i).completeExceptionally(failure);
+            } else if (reply.has(i)) {
+                takes.get(i).complete(reply.only(i));
+            } else {
+                takes.get(i).takeAlone();
+            }
+        }
+    }
+}
