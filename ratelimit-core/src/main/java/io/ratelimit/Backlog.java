@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * @param fastest the fastest spec that the bucket had before this one; null if it had none
  * @param cut the tokens by which the bucket's capacity fell, over all its changes
  * @param larger the largest capacity that the bucket had before; 0 if it is no larger than the present one
- * @param bucket identifies the bucket whose states are converted to others; null if it never was
+ * @param bucket the bucket whose states are converted to others; null if it never was
  */
 record Backlog(
         long promised,
@@ -21,7 +21,7 @@ record Backlog(
         long cut,
         long larger,
         long owedTo,
-        @Nullable Object bucket) {
+        @Nullable ConvertedBucket bucket) {
     /*
      * How many tokens may come back. The simplest answer is: all that were taken, until the bucket is full. It is wrong
      * in two cases.
@@ -116,7 +116,14 @@ record Backlog(
 
     /** Returns this backlog of an identified bucket. */
     Backlog identified() {
-        return bucket == null ? new Backlog(promised, origin, fastest, cut, larger, owedTo, new Object()) : this;
+        return bucket == null
+                ? new Backlog(promised, origin, fastest, cut, larger, owedTo, new ConvertedBucket())
+                : this;
+    }
+
+    /** Returns this backlog for a copy of an identified bucket. */
+    Backlog copied() {
+        return bucket == null ? this : new Backlog(promised, origin, fastest, cut, larger, owedTo, bucket.copy());
     }
 
     /** Like {@link #identified}, for a state that stays in use and whose full-again moment shows this last promise. */

@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import io.ratelimit.Take.Receipt;
 import java.math.BigInteger;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The state of a bucket before its conversion to another spec. If every call on the converted state was denied, the next
@@ -46,6 +47,23 @@ record BucketConversion(TickScale scale, long fullAt, Backlog backlog, long conv
         return !other.isFasterThan(scale) && BucketState.missing(fullAt, scale.at(nanos)) <= scale.full();
     }
 
+    /**
+     * Converts a state like {@link BucketState#convertTo}, if the new state has no debt and no thread takes meanwhile.
+     * The caller holds the state's lock; the state was identified.
+     *
+     * @return null if the state wasn't converted
+     */
+    static @Nullable BucketState withoutDebt(BucketState state, TickScale other, long before, TimeSource time) {
+        long seen = state.fullAt();
+        if (seen == BucketState.CLOSED) {
+            return null;
+        }
+        BucketConversion origin = of(state, seen);
+        long nanos = origin.mayCountFrom(before, other) ? before : time.nanoTime();
+        BucketState next = origin.to(other, state.scale(), state.backlog(), nanos);
+        return next.missing(nanos) <= other.full() && state.closeAt(seen) ? next : null;
+    }
+
     /** Returns the ticks of another spec that a bucket is missing if its state is converted, or {@link BucketState#CLOSED}. */
     static long missing(BucketState state, TickScale other, long nanos) {
         long seen = state.fullAt();
@@ -60,7 +78,7 @@ record BucketConversion(TickScale scale, long fullAt, Backlog backlog, long conv
         Converted converted = of(copied, copied.fullAt()).convert(other, nanos);
         long fullAt = other.at(nanos) + converted.missing + converted.advance;
         BucketSpec spec = copied.scale().spec();
-        Backlog left = copied.backlog();
+        Backlog left = copied.backlog().copied();
         long cut = left.cut() + Math.max(spec.capacity() - other.spec().capacity(), 0);
         long promised = fullAt - other.full();
         Backlog after = left.after(spec, other.spec(), promised, null, cut, BucketState.CLOSED);

@@ -129,11 +129,7 @@ final class BucketState {
         return maxWaitNanos > 0 && scale.nanosUntil(missing, nanos) <= maxWaitNanos;
     }
 
-    /**
-     * Takes tokens now, for callers that only need to know whether they were taken.
-     *
-     * @return below zero if they weren't, as from {@link #take(long, long, long)}; it may be {@link #CLOSED}
-     */
+    /** Like {@link #take(long, long, long)} now; a result of zero or more only means that the tokens were taken. */
     long tryTake(long cost, TimeSource time) {
         while (true) {
             long before = fullAt;
@@ -254,9 +250,7 @@ final class BucketState {
         }
     }
 
-    /**
-     * Returns the nanoseconds for which the bucket would be in debt if so many tokens were {@linkplain #owe owed} now.
-     */
+    /** Returns the nanoseconds of debt that the bucket would have after so many tokens were {@linkplain #owe owed}. */
     long debtNanos(long tokens, long nanos) {
         long seen = fullAt;
         long after = seen == CLOSED ? 0 : scale.missingAfterDebt(missing(seen, scale.at(nanos)), tokens);
@@ -359,7 +353,7 @@ final class BucketState {
     synchronized BucketState copy() {
         long seen = (long) FULL_AT.getAndSet(this, CLOSED);
         backlog = backlog.identifiedAt(seen - scale.full());
-        return new BucketState(scale, seen, 0, backlog);
+        return new BucketState(scale, seen, 0, backlog.copied());
     }
 
     /**
@@ -384,10 +378,15 @@ final class BucketState {
         fullAt = CLOSED;
     }
 
+    /** Closes this state unless it has changed since a look at it. Returns whether it did. */
+    boolean closeAt(long seen) {
+        return FULL_AT.compareAndSet(this, seen, CLOSED);
+    }
+
     /** Returns whether another state was converted to this one, perhaps by way of others. After a reset none was. */
     boolean replaces(BucketState earlier) {
-        Object bucket = backlog.bucket();
-        return earlier == this || bucket != null && bucket == earlier.backlog.bucket();
+        ConvertedBucket bucket = backlog.bucket();
+        return earlier == this || bucket != null && bucket.isSame(earlier.backlog.bucket());
     }
 
     boolean isClosed() {

@@ -36,6 +36,8 @@ final class ExpiringBuckets {
      * Each entry has its own life, because specs differ. One bucket of a policy may still count by a rate that was
      * changed a minute ago, and need a year to fill up, while another is full in a second. A bucket in debt to waiting
      * calls lives until it is full, and half a life more.
+     *
+     * The map contains the state of a bucket that was last written. ConvertedBucket leads from there to later states.
      */
 
     /** The second that the ticker may be late, and one more. */
@@ -106,9 +108,10 @@ final class ExpiringBuckets {
         }
     }
 
-    private void close(BucketState state) {
-        state.close();
-        index.remove(state);
+    private BucketState close(BucketState written) {
+        BucketState latest = ConvertedBucket.close(written);
+        index.remove(latest);
+        return latest;
     }
 
     /**
@@ -130,8 +133,13 @@ final class ExpiringBuckets {
     /** Returns the bucket of a key, or null. It may be closed by the time it is used. */
     @Nullable
     BucketState get(String key) {
-        BucketState state = cache.getIfPresent(key);
+        BucketState state = present(key);
         return state == null || isYoung(state) || renew(key, state) ? state : null;
+    }
+
+    private @Nullable BucketState present(String key) {
+        BucketState written = cache.getIfPresent(key);
+        return written == null ? null : ConvertedBucket.latest(written);
     }
 
     private boolean isYoung(BucketState state) {
@@ -143,7 +151,12 @@ final class ExpiringBuckets {
      * it is open, it is kept for longer than it needs to be full.
      */
     static boolean isYoung(BucketState state, Ticker ticker) {
-        return step(ticker) - state.renewedAt < halfLife(state.scale()) >> STEP_BITS;
+        return isInHalfLife(step(ticker) - state.renewedAt, halfLife(state.scale()));
+    }
+
+    /** Returns whether no half-life has passed after so many steps, though it may be almost a step more. */
+    static boolean isInHalfLife(int steps, long halfLife) {
+        return steps < halfLife >> STEP_BITS;
     }
 
     private int step() {
@@ -157,7 +170,7 @@ final class ExpiringBuckets {
     private boolean renew(String key, BucketState state) {
         keep(key, state, 0);
         state.renewedAt = step();
-        return cache.getIfPresent(key) == state;
+        return present(key) == state;
     }
 
     /**
@@ -187,23 +200,27 @@ final class ExpiringBuckets {
 
     /** Returns the bucket of a key: the current one, converted to the scale's spec, or the new one. */
     BucketState open(String key, TickScale scale, long nanos, BucketState created) {
-        return cache.asMap().compute(key, (sameKey, state) -> {
-            if (state != null && state.scale().spec().equals(scale.spec())) {
-                return state;
-            }
-            return renewed(state == null ? created : state.convertTo(scale, nanos, time));
-        });
+        return cache.asMap()
+                .compute(
+                        key,
+                        (sameKey, written) -> written == null ? renewed(created) : converted(written, scale, nanos));
     }
 
-    /** Returns the bucket of a key, converted to the scale's spec; null if there is none. */
+    /**
+     * Returns the bucket of a key, converted to the scale's spec; null if there is none.
+     *
+     * @param state a state of the bucket, which may be closed
+     */
     @Nullable
-    BucketState convert(String key, TickScale scale, long nanos) {
-        return cache.asMap()
-                .computeIfPresent(
-                        key,
-                        (sameKey, state) -> state.scale().spec().equals(scale.spec())
-                                ? state
-                                : renewed(state.convertTo(scale, nanos, time)));
+    BucketState convert(String key, BucketState state, TickScale scale, long nanos) {
+        BucketState converted = ConvertedBucket.convert(state, scale, nanos, time, step(), halfLife(scale));
+        return converted != null
+                ? converted
+                : cache.asMap().computeIfPresent(key, (sameKey, written) -> converted(written, scale, nanos));
+    }
+
+    private BucketState converted(BucketState written, TickScale scale, long nanos) {
+        return ConvertedBucket.written(written, scale, nanos, time, step(), halfLife(scale));
     }
 
     private BucketState renewed(BucketState state) {
@@ -214,7 +231,7 @@ final class ExpiringBuckets {
     /** Replaces the bucket of a key by another one; null stands for no bucket. */
     void replace(String key, UnaryOperator<@Nullable BucketState> replacement) {
         cache.asMap().compute(key, (sameKey, state) -> {
-            BucketState replaced = replacement.apply(state);
+            BucketState replaced = replacement.apply(state == null ? null : ConvertedBucket.latest(state));
             return replaced == null ? null : renewed(replaced);
         });
     }
@@ -248,9 +265,9 @@ final class ExpiringBuckets {
      * @param keepFull whether a full bucket takes its place
      */
     void reset(String key, boolean keepFull) {
-        cache.asMap().computeIfPresent(key, (sameKey, state) -> {
-            close(state);
-            return keepFull ? renewed(new BucketState(state.scale().base(), time.nanoTime())) : null;
+        cache.asMap().computeIfPresent(key, (sameKey, written) -> {
+            BucketState latest = close(written);
+            return keepFull ? renewed(new BucketState(latest.scale().base(), time.nanoTime())) : null;
         });
     }
 

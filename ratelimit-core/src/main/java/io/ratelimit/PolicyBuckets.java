@@ -63,7 +63,7 @@ final class PolicyBuckets {
         long keyHash = hash.hash64(charge.key());
         BucketState bucket = buckets.get(keyHash);
         if (bucket != null && !hasSpec(bucket, charge.spec())) {
-            bucket = buckets.convert(storedKey(charge.key()), buckets.scale(charge.spec()), nanos);
+            bucket = buckets.convert(storedKey(charge.key()), bucket, buckets.scale(charge.spec()), nanos);
             if (bucket != null) {
                 buckets.indexed(keyHash, bucket);
             }
