@@ -147,8 +147,12 @@ final class Reach {
                         + number(
                                 Measurement.of(results.settle(), "settledBelow").nanos() - decided, 0) + " ns");
         text.row(
+                "an equal limit, created anew for each call of a key",
+                "1.25 × a decision",
+                ratio(planned(OwnLimitBenchmark.Limits.A_NEW_EQUAL_ONE)));
+        text.row(
                 "another limit at each call of a key",
-                "2 × a decision",
+                "2.5 × a decision",
                 ratio(planned(OwnLimitBenchmark.Limits.ANOTHER_EACH_CALL)) + " (refill in batches "
                         + ratio(planned(OwnLimitBenchmark.Limits.ANOTHER_EACH_CALL_IN_BATCHES)) + ")");
     }
