@@ -13,6 +13,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -22,13 +23,18 @@ import org.jspecify.annotations.Nullable;
  * that thread has time, each take has a call of its own, and the busier it is, the more takes share a call. Thread-safe.
  *
  * <p>The script takes from each bucket by itself. It leaves out buckets that need more than its shortest path, or that it
- * can't read or write, and an error reply means that it took nothing. In both cases each take is made alone, and succeeds
- * or fails as if it had never shared a call.
+ * can't read or write; each is taken from alone afterwards. After an error reply all takes of the call are made alone, since
+ * Redis took nothing: the error may concern one key, or a cluster or proxy rejects scripts with several keys. The next
+ * {@value #TAKES_ALONE} takes are alone too, so that lasting errors cost few calls. A proxy that replies with an error
+ * although Redis ran the script has tokens taken twice, so that less is granted, not more.
  */
 final class GatheredTakes {
 
     /** The most takes of one call, since Redis does nothing else during a call: some 0.1 ms. */
     static final int MAX_TAKES = 32;
+
+    /** The takes that are made alone after an error reply to a shared call. */
+    static final int TAKES_ALONE = 10_000;
 
     private final ScriptCalls calls;
     private final Supplier<Executor> sender;
@@ -37,8 +43,8 @@ final class GatheredTakes {
     /** Whether the sender will look at the waiting takes. */
     private final AtomicBoolean scheduled = new AtomicBoolean();
 
-    /** Whether an error has shown that Redis is a cluster. */
-    private volatile boolean oneKeyPerScript;
+    /** The takes that are still to be made alone after an error reply. */
+    private final AtomicInteger alone = new AtomicInteger();
 
     /** @param sender returns the thread of the connection */
     GatheredTakes(ScriptCalls calls, Supplier<Executor> sender) {
@@ -117,7 +123,7 @@ final class GatheredTakes {
 
     /** Starts to take the cost of a charge, once and at once. */
     Started start(Charge charge) {
-        if (oneKeyPerScript || charge.spec().refill() == Refill.CALENDAR) {
+        if (charge.spec().refill() == Refill.CALENDAR || alone.get() > 0 && alone.getAndDecrement() > 0) {
             return calls.startTakes(charge, 1);
         }
         Take take = new Take(charge);
@@ -127,6 +133,10 @@ final class GatheredTakes {
                 sender.get().execute(this::sendWaiting);
             } catch (RejectedExecutionException ended) {
                 sendWaiting();
+            } catch (RuntimeException | Error failed) {
+                take.cancel(true);
+                sendWaiting();
+                throw failed;
             }
         }
         return take;
@@ -170,10 +180,8 @@ final class GatheredTakes {
     }
 
     private void ended(List<Take> takes, ScriptReply reply, @Nullable Throwable failure) {
-        if (failure instanceof RedisCommandExecutionException error) {
-            if (RedisFailures.isCrossSlot(error)) {
-                oneKeyPerScript = true;
-            }
+        if (failure instanceof RedisCommandExecutionException) {
+            alone.set(TAKES_ALONE);
             takes.forEach(Take::takeAlone);
             return;
         }

@@ -231,6 +231,32 @@ class GatheredTakesTests {
         assertThat(alone.take(List.of(charge("user0", 1))).remaining()).isEqualTo(9);
     }
 
+    /** A thread that can't be started, for example. */
+    @Test
+    void afterASenderThatFailedTheNextTakeIsSent() throws Exception {
+        AtomicInteger schedules = new AtomicInteger();
+        BucketStore failing = new RedisScriptBucketStore(
+                        connection::async,
+                        keys,
+                        TestRedis.deadline(PATIENCE),
+                        TestRedis.FAILURES,
+                        false,
+                        () -> RedisBucketStore.SERVER_TIME,
+                        TimeSource.system())
+                .gathering(() -> {
+                    if (schedules.incrementAndGet() == 1) {
+                        throw new OutOfMemoryError();
+                    }
+                    return sender::add;
+                });
+        assertThatThrownBy(() -> failing.take(List.of(charge("user0", 1))))
+                .isInstanceOf(BackendException.class)
+                .hasRootCauseInstanceOf(OutOfMemoryError.class);
+        Future<Decision> next = take(failing, charge("user0", 1));
+        send();
+        assertThat(next.get().remaining()).isEqualTo(9);
+    }
+
     @Test
     void anErrorOfTheClientFailsAllTakesOfItsCall() throws Exception {
         BucketStore broken = new RedisScriptBucketStore(
@@ -279,6 +305,9 @@ class GatheredTakesTests {
                 assertThat(first.get().remaining()).isEqualTo(9);
                 assertThat(last.get().remaining()).isEqualTo(9);
                 assertThatThrownBy(other::get).cause().is(TestRedis.MISCONFIGURATION);
+                assertThat(take(restricted, charge("user2", 1)).get().remaining())
+                        .as("is made alone")
+                        .isEqualTo(9);
             }
         }
     }

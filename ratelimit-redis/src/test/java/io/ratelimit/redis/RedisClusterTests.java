@@ -93,7 +93,7 @@ class RedisClusterTests {
     }
 
     @Test
-    void takesThatShareACallAreMadeAloneFromTheErrorOfAClusterOn() {
+    void afterTheErrorOfAClusterManyTakesAreMadeAlone() {
         ScriptCalls calls = redis.scriptStore(
                         TestRedis.keys(), TIMEOUT, false, () -> RedisBucketStore.SERVER_TIME, TimeSource.system())
                 .script();
@@ -106,8 +106,12 @@ class RedisClusterTests {
         assertThat(takes).allSatisfy(take -> assertThat(
                         calls.answer(Charge.of(USER, "", 1), 0, take.join()).remaining())
                 .isEqualTo(4));
-        gathered.start(Charge.of(USER, "dave", 1)).join();
+        for (int i = 0; i < GatheredTakes.TAKES_ALONE; i++) {
+            gathered.start(Charge.of(USER, "dave", 1));
+        }
         assertThat(sender).hasSize(1);
+        gathered.start(Charge.of(USER, "dave", 1));
+        assertThat(sender).hasSize(2);
     }
 
     @Test
