@@ -46,16 +46,21 @@ final class HeldSlot extends AtomicBoolean {
     /** Releases the slot, unless it has been released before. */
     void release() {
         if (compareAndSet(false, true)) {
-            long heldNanos = UNMEASURED;
-            try {
-                heldNanos = since == UNMEASURED ? UNMEASURED : time.nanoTime() - since;
-            } finally {
-                releaseSlot();
-            }
+            long heldNanos = heldNanos();
+            releaseSlot();
             if (heldNanos != UNMEASURED) {
                 throttler.slots().record(heldNanos);
                 throttler.listener().released(heldNanos);
             }
+        }
+    }
+
+    /** A clock that fails measures nothing, and keeps neither this slot nor the others of the call. */
+    private long heldNanos() {
+        try {
+            return since == UNMEASURED ? UNMEASURED : time.nanoTime() - since;
+        } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError broken) {
+            return UNMEASURED;
         }
     }
 

@@ -309,6 +309,36 @@ class LimitChangesTests {
     }
 
     @Test
+    void aChangeOfThisInstanceIsRevertedThoughOneForAllHasEndedBefore() {
+        changes.start();
+        changeForAll("7", "1h");
+        shared.now = START.plusSeconds(3600);
+        time.advance(READING);
+        changes.changeHere("api", null, null, "1", null);
+        shared.unavailable = true;
+
+        assertThat(changes.revert("api", null).before().capacity()).isOne();
+
+        assertThat(spec()).isEqualTo(CONFIGURED);
+    }
+
+    @Test
+    void aChangeForAllInstancesHoldsAgainAfterOneOfThisInstanceWasReverted() {
+        changes.start();
+        changeForAll("7", null);
+        changes.changeHere("api", null, null, "1", null);
+        shared.unavailable = true;
+
+        changes.revert("api", null);
+        assertThat(spec()).isEqualTo(CONFIGURED);
+
+        shared.unavailable = false;
+        time.advance(READING);
+        time.advance(READING);
+        assertThat(spec()).as("it was never removed").isEqualTo(CHANGED);
+    }
+
+    @Test
     void aChangeForAllInstancesStaysWhileTheSharedPlaceIsUnavailable() {
         changes.start();
         changeForAll("7", null);
@@ -330,6 +360,18 @@ class LimitChangesTests {
 
         assertThat(throttlers.get("memory").policy().spec()).isEqualTo(CONFIGURED);
         assertThat(changes.revert("memory", null).forAll()).isFalse();
+    }
+
+    /** It was put there when the policy had its buckets in Redis. */
+    @Test
+    void aChangeForAllInstancesThatIsIgnoredIsRemoved() {
+        throttlers.add(ThrottlePolicy.of("memory", CONFIGURED));
+        shared.values.put("memory", "unused");
+        changes.start();
+
+        assertThat(changes.revert("memory", null).forAll()).isTrue();
+
+        assertThat(shared.values).isEmpty();
     }
 
     /** Two instances may change a limit in the same millisecond: all follow what was written last. */
