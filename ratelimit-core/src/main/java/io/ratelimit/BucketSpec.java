@@ -220,8 +220,11 @@ public record BucketSpec(Rate rate, long capacity, Refill refill, ZoneId zone, i
     }
 
     private String bucket() {
-        String calendar = ", refilled by the calendar of " + (zone.equals(ZoneOffset.UTC) ? "UTC" : zone);
         return rate + ", capacity " + capacity
-                + (refill == Refill.GREEDY ? "" : refill == Refill.CALENDAR ? calendar : ", refilled at intervals");
+                + switch (refill) {
+                    case GREEDY -> "";
+                    case INTERVAL -> ", refilled at intervals";
+                    case CALENDAR -> ", refilled by the calendar of " + (zone.equals(ZoneOffset.UTC) ? "UTC" : zone);
+                };
     }
 }

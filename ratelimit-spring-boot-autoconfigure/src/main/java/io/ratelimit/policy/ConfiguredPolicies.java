@@ -89,7 +89,7 @@ public final class ConfiguredPolicies {
         for (ConfiguredPolicy policy : policies.values()) {
             all.add(policy.policy());
         }
-        return all;
+        return List.copyOf(all);
     }
 
     /** Lets each throttler check changes of its policy by the rules of the configuration. */
@@ -157,7 +157,7 @@ public final class ConfiguredPolicies {
                 found.add(policy);
             }
         }
-        return found;
+        return List.copyOf(found);
     }
 
     /** Returns the overrides of a policy; none for a policy that the configuration doesn't contain. */
