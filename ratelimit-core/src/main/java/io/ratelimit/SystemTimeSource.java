@@ -85,19 +85,30 @@ public final class SystemTimeSource implements TimeSource, AutoCloseable {
             call.alarm = timer.schedule(call::start, nanos, TimeUnit.NANOSECONDS);
         } catch (RejectedExecutionException closed) {
             call.start();
-        } catch (OutOfMemoryError noThread) {
-            startTimer(); // the call is in the timer's queue already
+        } catch (OutOfMemoryError failed) {
+            if (timer.getQueue().isEmpty()) {
+                pending.remove(call);
+                throw failed;
+            }
+            startTimer(); // the call is in the queue, but no thread could be started
         }
         return call;
     }
 
-    /** Starts the timer's thread. While the system allows none, tries again each second on the JVM's own timer. */
+    /**
+     * Starts the timer's thread. While the system allows none, tries again each second on the JVM's own timer. If that needs
+     * a thread too, the next call starts the thread.
+     */
     private void startTimer() {
         try {
             timer.prestartCoreThread();
         } catch (OutOfMemoryError noThread) {
-            CompletableFuture.delayedExecutor(RETRY_SECONDS, TimeUnit.SECONDS, Runnable::run)
-                    .execute(this::startTimer);
+            try {
+                CompletableFuture.delayedExecutor(RETRY_SECONDS, TimeUnit.SECONDS, Runnable::run)
+                        .execute(this::startTimer);
+            } catch (OutOfMemoryError neither) {
+                return;
+            }
         }
     }
 
