@@ -6,6 +6,7 @@ import io.ratelimit.ChangeBoard.Posted;
 import io.ratelimit.PolicyThrottler;
 import io.ratelimit.TimeSource;
 import io.ratelimit.change.ChangedLimits.Limit;
+import io.ratelimit.change.LimitChanges.Difference;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
@@ -206,9 +207,6 @@ final class ChangeFollower {
      */
     boolean remove(Limit limit, long end) {
         boolean revertedHere = revertHere(limit);
-        if (!mayBeForAll(limits.throttler(limit))) {
-            return false;
-        }
         try {
             boolean removed = write(
                     end,
@@ -218,21 +216,25 @@ final class ChangeFollower {
             revertHere(limit);
             return removed;
         } catch (BackendException failed) {
-            if (revertedHere) {
+            if (revertedHere || !mayBeForAll(limits.throttler(limit))) {
                 return false;
             }
             throw failed;
         }
     }
 
-    /** Reverts a change of this instance, unless a change for all instances is in force. Returns whether the limit changes. */
+    /**
+     * Reverts a change of this instance, unless a change for all instances is in force. One that was in force before, and is
+     * still on the board, is followed again. Returns whether the limit changes.
+     */
     private synchronized boolean revertHere(Limit limit) {
-        if (followed.containsKey(limit.text())) {
+        Difference difference = limits.difference(limit);
+        if (difference != null && difference.forAll()) {
             return false;
         }
-        boolean changes = limits.difference(limit) != null;
+        followed.remove(limit.text());
         limits.revert(limit);
-        return changes;
+        return difference != null;
     }
 
     /** Changes the board, and then this instance in the same way. */

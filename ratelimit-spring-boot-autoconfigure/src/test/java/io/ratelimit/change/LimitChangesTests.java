@@ -133,7 +133,7 @@ class LimitChangesTests {
 
         @Override
         public CompletableFuture<Boolean> remove(String limit) {
-            return reply(values.remove(limit) != null);
+            return reply(!unavailable && values.remove(limit) != null);
         }
     }
 
