@@ -292,12 +292,12 @@ public final class Throttlers {
     /**
      * Forgets the bucket of a key, so that the next call finds it full.
      *
-     * @throws UnknownPolicyException if there is no policy of that name
+     * @throws UnknownPolicyException if no policy of that name was added or used
      * @throws IllegalArgumentException if the parts don't fit the policy's key
      * @throws BackendException if a remote bucket perhaps wasn't forgotten
      */
     public void reset(String policy, String... key) {
-        get(policy).forKey(key).reset();
+        find(policy).forKey(key).reset();
     }
 
     /**

@@ -552,6 +552,16 @@ class ThrottlersTests {
     }
 
     @Test
+    void aPolicyThatWasUsedButNeverAddedHasSnapshotsAndResets() {
+        Throttlers throttlers = throttlers(GLOBAL);
+        assertThat(throttlers.decide(List.of(Charge.of(USER, "alice", 2))).allowed())
+                .isTrue();
+        assertThat(throttlers.snapshot("per-user", "alice").available()).isEqualTo(1);
+        throttlers.reset("per-user", "alice");
+        assertThat(throttlers.snapshot("per-user", "alice").available()).isEqualTo(3);
+    }
+
+    @Test
     void snapshotAndResetNeedAKnownPolicyAndKey() {
         Throttlers throttlers = throttlers(GLOBAL, USER);
         assertThatExceptionOfType(UnknownPolicyException.class).isThrownBy(() -> throttlers.snapshot("none"));
