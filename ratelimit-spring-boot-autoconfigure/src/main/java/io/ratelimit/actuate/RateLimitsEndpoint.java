@@ -360,6 +360,9 @@ public class RateLimitsEndpoint {
             if (key.isEmpty() && policy.isGlobal()) {
                 return requestKey.charge(policy, 1, null, tier);
             }
+            if (!key.isEmpty() && operations != null && operations.giveAllKeys(policy.name())) {
+                return requestKey.ofTexts().charge(policy, key.toArray(String[]::new), 1, Current.NONE, tier);
+            }
             String[] parts = parts(policy, key).toArray(String[]::new);
             if (!shareKey(policy).isEmpty()) {
                 Arrays.setAll(parts, i -> Keys.part(parts[i], policy.ignoreCase()));

@@ -70,11 +70,16 @@ record MethodCharge(
         return settle != null && (key == null ? policy().isGlobal() : key.isConstant());
     }
 
+    /** Returns whether the policy, one of its tiers or an override of its calls limits how many calls are in flight. */
+    boolean limitsInFlight() {
+        return (key == null ? limit.key() : key.texts()).overrides().limitInFlight(policy());
+    }
+
     /** Returns whether the charge is the same for all calls, as long as the policy is. */
     boolean isConstant() {
         boolean constantKey = key == null
                 ? limit.key().parts().isEmpty() && limit.key().lane().isEmpty()
-                : key.isConstant() && limit.key().overrides().isEmpty();
+                : key.isConstant() && key.texts().overrides().isEmpty();
         boolean constantCost = cost == null ? limit.cost().constant() != null : cost instanceof CallValue.Constant;
         boolean constantLimit =
                 tier == null && limit.key().tier() == null && limit.key().limit() == null;

@@ -189,6 +189,11 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
         return any(policy, charge -> charge.key() != null);
     }
 
+    /** Returns whether annotations replace a policy's key for all calls of the methods that have been read. */
+    public boolean giveAllKeys(String policy) {
+        return givesKeys(policy) && !any(policy, charge -> charge.key() == null);
+    }
+
     /** Returns whether an annotation that has been read settles calls in a bucket that all calls share. */
     public boolean settlesOneBucket(String policy) {
         return any(policy, MethodCharge::settlesOneBucket);
@@ -210,11 +215,6 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
         /** Returns the policy with its present limits. */
         ThrottlePolicy policy() {
             return throttler.policy();
-        }
-
-        /** Returns whether the policy, one of its tiers or one of its overrides limits how many calls are in flight. */
-        boolean limitsInFlight() {
-            return key.overrides().limitInFlight(policy());
         }
 
         /** Returns the policy's own cost of a call. A cost that depends on a request is 1 if there is no request. */

@@ -74,6 +74,7 @@ final class RateLimitedReader {
                         maxWait,
                         fallback,
                         context.currentRequest()))
+                .peek(this::checkInFlight)
                 .toList();
     }
 
@@ -103,13 +104,12 @@ final class RateLimitedReader {
                     "has both a rate and a tier",
                     "Remove the tier, or name a policy of the configuration: only those have tiers.");
         }
-        return (isInline ? Stream.of(inlineLimit()) : Stream.of(names).map(name -> policy(resolve("policy", name))))
-                .peek(this::checkInFlight);
+        return isInline ? Stream.of(inlineLimit()) : Stream.of(names).map(name -> policy(resolve("policy", name)));
     }
 
     /** Calls must report their end. */
-    private void checkInFlight(AnnotatedPolicy limit) {
-        if (!limit.limitsInFlight()) {
+    private void checkInFlight(MethodCharge charge) {
+        if (!charge.limitsInFlight()) {
             return;
         }
         ResolvableType result = ResolvableType.forMethodReturnType(location.method(), location.type());

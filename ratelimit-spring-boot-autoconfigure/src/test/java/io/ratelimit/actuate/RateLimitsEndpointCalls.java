@@ -55,6 +55,7 @@ abstract class RateLimitsEndpointCalls {
                 waits: { rate: 1/1h, max-wait: 2h, paths: /waits }
                 nothing: { rate: 1/1d, mode: off }
                 work: { rate: 2/1d, applies-to: annotated }
+                texts: { key: ip, rate: 2/1d, applies-to: annotated, overrides: [{ keys: [10.0.0.0/8], rate: 7/1d }] }
                 priced: { rate: 50/1d, cost: 10, tiers: { low: { rate: 20/1d } }, tier: "query:plan", paths: /priced }
             """;
 
@@ -143,6 +144,12 @@ abstract class RateLimitsEndpointCalls {
         @GetMapping("/work/{tenant}")
         @RateLimited(policy = "work", key = "#tenant")
         public String work(@PathVariable String tenant) {
+            return tenant;
+        }
+
+        @GetMapping("/texts/{tenant}")
+        @RateLimited(policy = "texts", key = "#tenant")
+        public String texts(@PathVariable String tenant) {
             return tenant;
         }
 

@@ -246,6 +246,20 @@ class RateLimitsEndpointTests extends RateLimitsEndpointCalls {
         assertThat(this.<Integer>read("/work?key=acme", "$.limit.available")).isEqualTo(2);
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"10.1.2.3", "2001:db8::1", "acme"})
+    void keysOfAnnotationsAreNoAddresses(String tenant) {
+        http.get("/texts/" + tenant);
+
+        assertThat(this.<Boolean>read("/texts?key=" + tenant, "$.overridden")).isFalse();
+        assertThat(this.<Integer>read("/texts?key=" + tenant, "$.limit.available"))
+                .isEqualTo(1);
+        assertThat(reset("/texts?key=" + tenant).status()).isEqualTo(200);
+        assertThat(this.<Integer>read("/texts?key=" + tenant, "$.limit.available"))
+                .isEqualTo(2);
+        assertThat(allowed("/texts/" + tenant)).isEqualTo(2);
+    }
+
     @Test
     void theKeysDeniedMostHaveTheHashesOfTheirBuckets() {
         for (int i = 0; i < 5; i++) {

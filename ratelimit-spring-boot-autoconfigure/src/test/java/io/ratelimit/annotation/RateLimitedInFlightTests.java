@@ -31,6 +31,14 @@ import reactor.core.publisher.Sinks;
 /** Calls of annotated methods that hold a slot until they are complete. */
 class RateLimitedInFlightTests extends AnnotatedCalls {
 
+    private static final String[] ADDRESSES = {
+        "ratelimit.policies.addresses.rate=2/1h",
+        "ratelimit.policies.addresses.key=ip",
+        "ratelimit.policies.addresses.applies-to=annotated",
+        "ratelimit.policies.addresses.overrides[0].keys=10.0.0.0/8",
+        "ratelimit.policies.addresses.overrides[0].in-flight=2"
+    };
+
     static class Jobs {
 
         @RateLimited(name = "run", inFlight = "1", key = "#key")
@@ -252,6 +260,22 @@ class RateLimitedInFlightTests extends AnnotatedCalls {
         }
     }
 
+    static class OfTexts {
+
+        @RateLimited(policy = "addresses", key = "#id")
+        public DeferredResult<String> call(String id) {
+            throw new AssertionError("not called");
+        }
+    }
+
+    static class OfAddresses {
+
+        @RateLimited("addresses")
+        public DeferredResult<String> call() {
+            throw new AssertionError("not called");
+        }
+    }
+
     static class Fitting {
 
         @RateLimited(inFlight = "2")
@@ -295,8 +319,16 @@ class RateLimitedInFlightTests extends AnnotatedCalls {
         assertStops(Connectable.class, "ConnectableFlux<", "Change the return type to reactor.core.publisher.Flux");
     }
 
+    @Test
+    void anOverrideOfAddressesLimitsNoCallsWhoseKeyIsAText() {
+        runner.withBean(OfTexts.class).withPropertyValues(ADDRESSES).run(context -> assertThat(context)
+                .hasNotFailed());
+        assertStops(OfAddresses.class, "doesn't report its completion", "a policy with 'in-flight' and 'paths'");
+    }
+
     private void assertStops(Class<?> bean, String description, String action) {
         runner.withBean(bean)
+                .withPropertyValues(ADDRESSES)
                 .withPropertyValues(
                         "ratelimit.policies.tiered.rate=2/1h",
                         "ratelimit.policies.tiered.applies-to=annotated",
