@@ -160,6 +160,9 @@ public final class OverrideTable {
         private Applied applyTo(ThrottlePolicy base) {
             BucketSpec spec = this.spec == null ? base.spec() : this.spec.orElse(base.spec());
             ThrottlePolicy policy = base.withMode(mode.weaker(base.mode()));
+            if (this.spec != null && this.spec.inFlight() != spec.inFlight()) {
+                policy = policy.withSpec(spec); // a call that waits for a slot then follows changes of the policy
+            }
             return new Applied(base, tier == null ? policy : policy.withTiers(Map.of(tier, spec)), spec);
         }
 

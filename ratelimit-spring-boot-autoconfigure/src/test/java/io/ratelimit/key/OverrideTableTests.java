@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
+import io.ratelimit.Decision;
 import io.ratelimit.Keys;
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
@@ -16,11 +18,14 @@ import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.key.ip.IpAddress;
 import io.ratelimit.key.ip.IpNetwork;
 import io.ratelimit.policy.OverrideKeys;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.Stream;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
@@ -231,6 +236,40 @@ class OverrideTableTests {
             OverrideTable.Rule tokens = new OverrideTable.Rule(match, "0", rate, Mode.ENFORCE);
             assertThat(tokens.charge(both, "a", 1).spec()).isEqualTo(rate.withInFlight(4));
             assertThat(tokens.charge(changed, "a", 1).spec()).isEqualTo(rate.withInFlight(2));
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"9/1h, 0, 2", "9/1h, 1, 1", ", 0, 2"})
+    void aChangeOfTheCallsInFlightReachesCallsThatWaitUnderAnOverride(String rate, int inFlight, int running) {
+        BucketSpec written = rate == null ? null : BucketSpec.of(rate);
+        BucketSpec spec = written == null || inFlight == 0 ? written : written.withInFlight(inFlight);
+        for (Match match : List.of(KEY, NETWORK)) {
+            ManualTimeSource time = new ManualTimeSource();
+            ThrottlePolicy one =
+                    POLICY.withSpec(BucketSpec.of("8/1h").withInFlight(1)).withMaxWait(Duration.ofMinutes(1));
+            Throttlers throttlers = Throttlers.local(List.of(one), time);
+            PolicyThrottler policy = throttlers.get("policy");
+            OverrideTable.Rule rule = new OverrideTable.Rule(match, "0", spec, Mode.ENFORCE);
+            Decision first = throttlers.decide(List.of(rule.charge(policy.policy(), "a", 1)));
+            Charge second = rule.charge(policy.policy(), "a", 1);
+            CompletableFuture<Decision> waiting =
+                    CompletableFuture.supplyAsync(() -> acquire(throttlers, second), work -> new Thread(work).start());
+            Awaitility.await().until(() -> time.waiting() == 1);
+
+            policy.reconfigure(before -> before.withInFlight(2));
+
+            assertThat(throttlers.inFlight("policy")).isEqualTo(running);
+            first.release();
+            assertThat(waiting).succeedsWithin(Duration.ofSeconds(10)).matches(Decision::allowed);
+        }
+    }
+
+    private static Decision acquire(Throttlers throttlers, Charge charge) {
+        try {
+            return throttlers.acquire(List.of(charge));
+        } catch (InterruptedException interrupted) {
+            throw new AssertionError(interrupted);
         }
     }
 
