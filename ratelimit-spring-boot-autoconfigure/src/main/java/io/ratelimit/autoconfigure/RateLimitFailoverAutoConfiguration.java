@@ -11,8 +11,6 @@ import io.ratelimit.policy.PolicyConfiguration;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import io.ratelimit.policy.RateLimitEnabledCondition;
 import io.ratelimit.policy.RateLimitProperties;
-import io.ratelimit.policy.RateLimitProperties.OverrideEntry;
-import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.RoutingBucketStore;
@@ -24,8 +22,6 @@ import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletRequest;
 import jakarta.servlet.ServletResponse;
 import java.io.IOException;
-import java.util.List;
-import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.annotation.Qualifier;
@@ -94,12 +90,17 @@ public final class RateLimitFailoverAutoConfiguration {
         @Bean(name = PolicyConfiguration.OWN_STORE, defaultCandidate = false, destroyMethod = "awaitSettlements")
         FailoverBucketStore rateLimitCustomStore(
                 BucketStore store, ConfiguredPolicies policies, TimeSource time, Deadline deadline) {
-            policies.all().forEach(policy -> rejectWithoutEffect(policy, policies.properties(policy.name()), store));
+            policies.all()
+                    .forEach(policy -> rejectWithoutEffect(policy, policies.inFlightProperty(policy.name()), store));
             return SharedBackend.failover(nameOf(store), store, policies, time, deadline);
         }
 
-        /** Rejects a limit that the store can't keep. */
-        private static void rejectWithoutEffect(ThrottlePolicy policy, @Nullable Policy configured, BucketStore store) {
+        /**
+         * Rejects a limit that the store can't keep.
+         *
+         * @param inFlight the property that limits the requests in flight; null for none
+         */
+        private static void rejectWithoutEffect(ThrottlePolicy policy, @Nullable String inFlight, BucketStore store) {
             String property = RateLimitProperties.property(policy.name());
             if (!policy.lease().isZero() && !(store instanceof LeasingBucketStore)) {
                 throw withoutEffect(property + ".lease", store, "leases no tokens", "implement LeasingBucketStore");
@@ -109,28 +110,9 @@ public final class RateLimitFailoverAutoConfiguration {
                 String name = shares.each() == null ? ".shares" : ".guaranteed";
                 throw withoutEffect(property + name, store, "keeps no shares", "override keepsShares");
             }
-            String inFlight = configured == null ? null : inFlight(configured);
             if (inFlight != null && isCustom(store) && !(store instanceof RegisterStore)) {
-                throw withoutEffect(
-                        property + inFlight, store, "counts no requests in flight", "implement RegisterStore");
+                throw withoutEffect(inFlight, store, "counts no requests in flight", "implement RegisterStore");
             }
-        }
-
-        /** Returns the property that limits the requests in flight: the policy's, that of a tier or an override; null for none. */
-        private static @Nullable String inFlight(Policy policy) {
-            List<OverrideEntry> overrides = policy.overrides();
-            return Stream.of(
-                            Stream.of("").filter(own -> policy.inFlight() != null),
-                            policy.tiers().entrySet().stream()
-                                    .filter(tier -> tier.getValue().inFlight() != null)
-                                    .map(tier -> ".tiers." + tier.getKey()),
-                            IntStream.range(0, overrides.size())
-                                    .filter(i -> overrides.get(i).inFlight() != null)
-                                    .mapToObj(i -> ".overrides[" + i + "]"))
-                    .flatMap(places -> places)
-                    .findFirst()
-                    .map(place -> place + ".in-flight")
-                    .orElse(null);
         }
 
         private static RateLimitConfigurationException withoutEffect(

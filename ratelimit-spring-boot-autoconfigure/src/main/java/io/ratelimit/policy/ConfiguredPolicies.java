@@ -166,6 +166,12 @@ public final class ConfiguredPolicies {
         return configured == null ? OverrideTable.NONE : configured.overrides();
     }
 
+    /** Returns the property that limits a policy's requests in flight: its own, that of a tier or an override; null for none. */
+    public @Nullable String inFlightProperty(String policy) {
+        Policy configured = properties(policy);
+        return configured == null ? null : PolicyReader.inFlight(RateLimitProperties.property(policy), configured);
+    }
+
     /** Returns whether a policy, one of its tiers or one of its overrides limits how many calls are in flight. */
     public boolean limitsInFlight(ThrottlePolicy policy) {
         return overrides(policy.name()).limitInFlight(policy);

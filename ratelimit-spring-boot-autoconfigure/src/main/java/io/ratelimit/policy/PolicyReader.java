@@ -15,6 +15,7 @@ import io.ratelimit.policy.BackendProperties.Redis.Strategy;
 import io.ratelimit.policy.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.policy.RateLimitProperties.AppliesTo;
 import io.ratelimit.policy.RateLimitProperties.MaxWait;
+import io.ratelimit.policy.RateLimitProperties.OverrideEntry;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.policy.RateLimitProperties.Tier;
 import java.time.Duration;
@@ -28,6 +29,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
@@ -140,11 +142,9 @@ record PolicyReader(
 
     /** Without slots in Redis, each instance alone would let as many requests run as the policy allows in all. */
     private void checkPlaceOfSlots() {
-        boolean any = properties.inFlight() != null
-                || properties.tiers().values().stream().anyMatch(tier -> tier.inFlight() != null)
-                || properties.overrides().stream().anyMatch(override -> override.inFlight() != null);
+        String inFlight = inFlight(property, properties);
         boolean shares = backend == BackendKind.REDIS && !byTransaction();
-        if (any && backend != null && backend != BackendKind.LOCAL && !shares) {
+        if (inFlight != null && backend != null && backend != BackendKind.LOCAL && !shares) {
             throw new RateLimitConfigurationException(
                     "The throttle policy '" + name
                             + "' limits the requests in flight, which each instance counts by itself,"
@@ -153,8 +153,25 @@ record PolicyReader(
                     (backend == BackendKind.REDIS ? "Set 'ratelimit.redis.strategy: script', or set '" : "Set '")
                             + property + ".backend: local', with an 'in-flight' for each instance. For a rate of all"
                             + " instances, use a second policy without 'in-flight'.",
-                    property + ".in-flight");
+                    inFlight);
         }
+    }
+
+    /** Returns the property that limits the requests in flight: the policy's, that of a tier or an override; null for none. */
+    static @Nullable String inFlight(String property, Policy policy) {
+        List<OverrideEntry> overrides = policy.overrides();
+        return Stream.of(
+                        Stream.of("").filter(own -> policy.inFlight() != null),
+                        policy.tiers().entrySet().stream()
+                                .filter(tier -> tier.getValue().inFlight() != null)
+                                .map(tier -> ".tiers." + tier.getKey()),
+                        IntStream.range(0, overrides.size())
+                                .filter(i -> overrides.get(i).inFlight() != null)
+                                .mapToObj(i -> ".overrides[" + i + "]"))
+                .flatMap(places -> places)
+                .findFirst()
+                .map(place -> property + place + ".in-flight")
+                .orElse(null);
     }
 
     private static BucketSpec spec(Rate rate, long capacity, Policy policy) {
