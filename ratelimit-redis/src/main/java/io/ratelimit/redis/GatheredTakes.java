@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class GatheredTakes {
 
-    /** The most takes of one call, since Redis does nothing else during a call: some 0.1 ms. */
+    /** The most takes of one call, since Redis does nothing else during a call: some 0.2 ms. */
     static final int MAX_TAKES = 32;
 
     /** The takes that are made alone after an error reply to a shared call. */
