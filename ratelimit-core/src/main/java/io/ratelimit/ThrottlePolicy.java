@@ -5,6 +5,7 @@ import static io.ratelimit.Check.check;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -108,7 +109,7 @@ public final class ThrottlePolicy {
         }
     }
 
-    private Draft draft() {
+    private ThrottlePolicy with(Consumer<Draft> change) {
         Draft draft = new Draft(name, spec, key);
         draft.tiers = tiers;
         draft.ignoreCase = ignoreCase;
@@ -120,7 +121,8 @@ public final class ThrottlePolicy {
         draft.lease = lease;
         draft.shares = shares;
         draft.throttler = throttler;
-        return draft;
+        change.accept(draft);
+        return new ThrottlePolicy(draft);
     }
 
     /**
@@ -145,23 +147,17 @@ public final class ThrottlePolicy {
 
     /** Returns this policy with another {@link #spec()}. */
     public ThrottlePolicy withSpec(BucketSpec spec) {
-        Draft draft = draft();
-        draft.spec = spec;
-        return new ThrottlePolicy(draft);
+        return with(draft -> draft.spec = spec);
     }
 
     /** Returns this policy with other {@link #tiers()}. */
     public ThrottlePolicy withTiers(Map<String, BucketSpec> tiers) {
-        Draft draft = draft();
-        draft.tiers = tiers;
-        return new ThrottlePolicy(draft);
+        return with(draft -> draft.tiers = tiers);
     }
 
     /** Returns this policy with another {@link #ignoreCase()}. */
     public ThrottlePolicy withIgnoreCase(boolean ignoreCase) {
-        Draft draft = draft();
-        draft.ignoreCase = ignoreCase;
-        return new ThrottlePolicy(draft);
+        return with(draft -> draft.ignoreCase = ignoreCase);
     }
 
     /**
@@ -170,23 +166,17 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if {@code maxKeys} is below 1
      */
     public ThrottlePolicy withMaxKeys(int maxKeys) {
-        Draft draft = draft();
-        draft.maxKeys = maxKeys;
-        return new ThrottlePolicy(draft);
+        return with(draft -> draft.maxKeys = maxKeys);
     }
 
     /** Returns this policy with another {@link #mode()}. */
     public ThrottlePolicy withMode(Mode mode) {
-        Draft draft = draft();
-        draft.mode = mode;
-        return new ThrottlePolicy(draft);
+        return with(draft -> draft.mode = mode);
     }
 
     /** Returns this policy with another {@link #retryJitter()}. */
     public ThrottlePolicy withRetryJitter(RetryJitter retryJitter) {
-        Draft draft = draft();
-        draft.retryJitter = retryJitter;
-        return new ThrottlePolicy(draft);
+        return with(draft -> draft.retryJitter = retryJitter);
     }
 
     /**
@@ -196,9 +186,7 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if the wait is negative
      */
     public ThrottlePolicy withMaxWait(Duration maxWait) {
-        Draft draft = draft();
-        draft.maxWait = maxWait;
-        return new ThrottlePolicy(draft);
+        return with(draft -> draft.maxWait = maxWait);
     }
 
     /**
@@ -207,9 +195,7 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if the limit is below 1
      */
     public ThrottlePolicy withQueueLimit(int queueLimit) {
-        Draft draft = draft();
-        draft.queueLimit = queueLimit;
-        return new ThrottlePolicy(draft);
+        return with(draft -> draft.queueLimit = queueLimit);
     }
 
     /**
@@ -218,9 +204,7 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if the lease is negative or above a minute
      */
     public ThrottlePolicy withLease(Duration lease) {
-        Draft draft = draft();
-        draft.lease = lease;
-        return new ThrottlePolicy(draft);
+        return with(draft -> draft.lease = lease);
     }
 
     /**
@@ -229,16 +213,12 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if the policy could deny what it guarantees, or has a property that excludes shares
      */
     public ThrottlePolicy withShares(@Nullable Shares shares) {
-        Draft draft = draft();
-        draft.shares = shares;
-        return new ThrottlePolicy(draft);
+        return with(draft -> draft.shares = shares);
     }
 
     /** Returns this policy as a version that belongs to a throttler. */
     ThrottlePolicy heldBy(PolicyThrottler throttler) {
-        Draft draft = draft();
-        draft.throttler = throttler;
-        return new ThrottlePolicy(draft);
+        return with(draft -> draft.throttler = throttler);
     }
 
     /** Returns the throttler that this version of the policy belongs to; null for a policy that was not added. */

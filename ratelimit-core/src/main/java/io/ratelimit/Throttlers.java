@@ -57,9 +57,7 @@ public final class Throttlers {
         this.decisions = new CallDecisions(inFlight, this.listener);
         this.atOnce = store::takeWithSlots;
         this.shadowWaiting = queues::takeInShadow;
-        for (ThrottlePolicy policy : policies) {
-            add(policy);
-        }
+        policies.forEach(this::add);
     }
 
     /** Returns throttlers with their buckets in memory, on the machine's clock. */
@@ -152,8 +150,7 @@ public final class Throttlers {
      * allowed the call. The listener gets their decisions; the result only contains
      * {@linkplain Decision#shadows what they took}.
      *
-     * <p>{@linkplain Decision#release Release} the decision when an allowed call is complete, if a policy limits the calls
-     * in flight.
+     * <p>If a policy limits calls in flight, {@linkplain Decision#release release} an allowed decision after the call.
      *
      * @throws BackendException if a remote store fails and has no fallback
      */
@@ -250,8 +247,7 @@ public final class Throttlers {
      */
     public void settleLater(Answer taken, long cost) {
         checkSettlement(taken, cost);
-        Executor settlements = store.settlements(taken.policy());
-        reportingFailure(List.of(taken), () -> settlements.execute(() -> settle(taken, cost)));
+        reportingFailure(List.of(taken), () -> store.settlements(taken.policy()).execute(() -> settle(taken, cost)));
     }
 
     private static void checkSettlement(Answer taken, long cost) {
