@@ -28,6 +28,7 @@ final class BackgroundConnection<T> {
     private final Consumer<T> close;
     private volatile @Nullable T connection;
     private @Nullable Attempt<T> latest;
+    private boolean renewsAgain;
     private int closed;
 
     private record Attempt<T>(CompletableFuture<T> connecting, long begunAt) {
@@ -78,11 +79,16 @@ final class BackgroundConnection<T> {
         return attempt != null && attempt.isUsable() ? attempt.connecting : attempt().connecting;
     }
 
-    /** Begins to open another connection. Once open, it replaces the present one, which is closed. */
+    /**
+     * Begins to open another connection. Once open, it replaces the present one, which is closed. If an attempt is being made,
+     * another one follows if it fails.
+     */
     synchronized void renew() {
         Attempt<T> attempt = latest;
         if (attempt == null || attempt.isOver()) {
             attempt();
+        } else {
+            renewsAgain = true;
         }
     }
 
@@ -91,7 +97,15 @@ final class BackgroundConnection<T> {
         CompletableFuture<T> connecting = RedisConnections.inBackground(connect).thenApply(fresh -> use(fresh, before));
         Attempt<T> attempt = new Attempt<>(connecting, System.nanoTime());
         latest = attempt;
+        renewsAgain = false;
+        connecting.whenComplete((fresh, failure) -> ended(attempt));
         return attempt;
+    }
+
+    private synchronized void ended(Attempt<T> attempt) {
+        if (renewsAgain && attempt == latest && attempt.isOver() && !attempt.isUsable()) {
+            attempt();
+        }
     }
 
     /** Closes the connection, and each that is being opened. A later request opens another. */

@@ -8,6 +8,7 @@ import io.ratelimit.BackendException;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
@@ -16,12 +17,16 @@ class BackgroundConnectionTests {
     private final AtomicInteger attempts = new AtomicInteger();
     private final Queue<Integer> closed = new ConcurrentLinkedQueue<>();
     private int stuck;
+    private int failing;
     private final BackgroundConnection<Integer> connection = new BackgroundConnection<>(this::connect, closed::add);
 
     private int connect() {
         int attempt = attempts.incrementAndGet();
         if (attempt == stuck) {
             new CompletableFuture<>().join();
+        }
+        if (attempt == failing) {
+            new CompletableFuture<>().orTimeout(750, TimeUnit.MILLISECONDS).join();
         }
         return attempt;
     }
@@ -59,5 +64,18 @@ class BackgroundConnectionTests {
         stuck = 1;
         assertThat(connection.begin()).isNotDone();
         await().ignoreExceptions().until(() -> connection.get() == 2);
+    }
+
+    /** The network may work again since the attempt began. */
+    @Test
+    void aRenewalDuringAnAttemptThatFailsIsMadeAfterIt() {
+        failing = 2;
+        connection.begin().join();
+        await().until(() -> {
+            connection.renew();
+            return attempts.get() == 2;
+        });
+        connection.renew();
+        await().until(() -> connection.get() == 3);
     }
 }
