@@ -15,8 +15,7 @@ import org.springframework.context.annotation.Lazy;
 @AutoConfiguration(
         afterName = {
             "io.ratelimit.autoconfigure.RateLimitAutoConfiguration",
-            "io.ratelimit.actuate.RateLimitActuateAutoConfiguration",
-            "io.ratelimit.actuate.RateLimitDashboardAutoConfiguration"
+            "io.ratelimit.actuate.RateLimitActuateAutoConfiguration"
         })
 @ConditionalOnBean(name = ConfiguredPolicies.BEAN_NAME)
 public final class RateLimitLoggingAutoConfiguration {

@@ -30,12 +30,11 @@ import org.springframework.context.annotation.Primary;
 /** An application with a bucket store of its own that reports the state of its backends. */
 class BackendBeansTests {
 
-    private static final String OURS = "io.ratelimit.";
-    private static final String HEALTH = OURS + "actuate.RateLimitHealthAutoConfiguration";
-    private static final String METERS = OURS + "micrometer.RateLimitMicrometerAutoConfiguration";
+    private static final String METERS = "io.ratelimit.micrometer.RateLimitMicrometerAutoConfiguration";
 
-    private static ConfigurableApplicationContext start(Class<?> backends, String exposed, String... excluded) {
-        String exclude = String.join(",", excluded) + "," + String.join(",", WithoutSecurity.EXCLUDED);
+    private static ConfigurableApplicationContext start(
+            Class<?> backends, String exposed, boolean health, boolean meters) {
+        String exclude = (meters ? "" : METERS + ",") + String.join(",", WithoutSecurity.EXCLUDED);
         return new SpringApplicationBuilder(Application.class, backends)
                 .bannerMode(Banner.Mode.OFF)
                 .run(
@@ -44,6 +43,7 @@ class BackendBeansTests {
                         "--ratelimit.policies.all.rate=9/1d",
                         "--management.endpoint.health.show-details=always",
                         "--management.health.redis.enabled=false",
+                        "--management.health.ratelimit.enabled=" + health,
                         "--management.endpoints.web.exposure.include=" + exposed,
                         "--spring.autoconfigure.exclude=" + exclude);
     }
@@ -59,17 +59,13 @@ class BackendBeansTests {
 
     @ParameterizedTest
     @CsvSource({
-        "health, " + METERS + ", ",
-        "ratelimits, " + METERS + ", " + HEALTH,
-        "ratelimitdashboard, " + METERS + ", " + HEALTH,
-        "info, " + HEALTH + ", "
+        "health, true, false",
+        "ratelimits, false, false",
+        "ratelimitdashboard, false, false",
+        "info, false, true"
     })
-    void twoBackendsWithoutAPrimaryOneStopTheStart(String exposed, String excluded, String excludedToo) {
-        assertThatThrownBy(() -> start(
-                                Two.class,
-                                exposed,
-                                excludedToo == null ? new String[] {excluded} : new String[] {excluded, excludedToo})
-                        .close())
+    void twoBackendsWithoutAPrimaryOneStopTheStart(String exposed, boolean health, boolean meters) {
+        assertThatThrownBy(() -> start(Two.class, exposed, health, meters).close())
                 .rootCause()
                 .isInstanceOf(NoUniqueBeanDefinitionException.class)
                 .hasMessageContaining("'io.ratelimit.Backend'")
@@ -79,7 +75,7 @@ class BackendBeansTests {
     @Test
     void thePrimaryOneOfTwoBackendsIsReported() throws Exception {
         try (ConfigurableApplicationContext context =
-                start(OneOfThemPrimary.class, "health,ratelimits,ratelimitdashboard")) {
+                start(OneOfThemPrimary.class, "health,ratelimits,ratelimitdashboard", true, true)) {
             assertThat(BackendBeansTests.<String>read(context, "health", "$.components.ratelimit.details.backend"))
                     .isEqualTo("Two");
             assertThat(BackendBeansTests.<String>read(context, "ratelimits", "$.backend.name"))

@@ -11,7 +11,7 @@ import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
-import io.ratelimit.actuate.RateLimitHealthAutoConfiguration.RateLimitHealthIndicator;
+import io.ratelimit.actuate.RateLimitActuateAutoConfiguration.RateLimitHealthIndicator;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
