@@ -6,10 +6,10 @@ import io.ratelimit.Keys;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
+import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestFacts;
 import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.key.RequestKey;
-import io.ratelimit.key.UserName;
 import java.math.BigDecimal;
 import java.security.Principal;
 import java.time.Duration;
@@ -259,7 +259,7 @@ record MethodCharge(
             } else if (part instanceof Enum<?> constant) {
                 return constant.name();
             }
-            return part instanceof Principal user ? UserName.find(user) : null;
+            return part instanceof Principal user ? KeyPart.userOf(user) : null;
         }
 
         /** Returns one text for 1, 1.0 and 1.00. A number such as 1e999999999 keeps its short text. */

@@ -1,11 +1,13 @@
 package io.ratelimit.key;
 
 import io.ratelimit.Keys;
+import java.security.Principal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One part of a policy's key.
@@ -144,6 +146,11 @@ public record KeyPart(String name, KeyResolver resolver, Availability availabili
             return "GET";
         }
         return METHODS.contains(method) ? method : "other";
+    }
+
+    /** Returns the name of a user as a key has it; null without a user, and for a user whose name may change. */
+    public static @Nullable String userOf(@Nullable Principal user) {
+        return UserName.find(user);
     }
 
     /** Returns the part of the key for a text that the resolver returned. */

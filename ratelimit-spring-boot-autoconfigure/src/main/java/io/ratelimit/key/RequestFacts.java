@@ -37,7 +37,7 @@ public interface RequestFacts {
 
     /**
      * Returns the name of the authenticated user; null without a user, and for a user whose name is not
-     * {@linkplain UserName stable}.
+     * {@linkplain KeyPart#userOf stable}.
      */
     @Nullable
     String user();

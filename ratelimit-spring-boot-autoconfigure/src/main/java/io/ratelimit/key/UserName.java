@@ -17,7 +17,7 @@ import org.springframework.util.ReflectionUtils;
  * the object's {@code toString()} as its name. That text may contain the expiry of a token or an identity hash. Then each
  * login, or each request, would have a bucket of its own.
  */
-public final class UserName {
+final class UserName {
 
     private static final Log logger = LogFactory.getLog(UserName.class);
     private static final boolean SPRING_SECURITY =
@@ -29,7 +29,7 @@ public final class UserName {
      * Returns the name of a user; null without a user, and for a user whose name may change. Logs a warning once for each
      * class of such a principal.
      */
-    public static @Nullable String find(@Nullable Principal user) {
+    static @Nullable String find(@Nullable Principal user) {
         if (user == null || SPRING_SECURITY && !SpringSecurity.hasStableName(user)) {
             return null;
         }

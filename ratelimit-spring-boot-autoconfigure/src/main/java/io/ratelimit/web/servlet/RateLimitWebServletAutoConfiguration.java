@@ -23,6 +23,7 @@ import jakarta.servlet.ServletRequest;
 import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletRequest;
 import java.io.IOException;
+import java.util.function.Function;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
@@ -223,23 +224,25 @@ public final class RateLimitWebServletAutoConfiguration {
 
         @Override
         public @Nullable RequestFacts facts() {
-            try {
-                return RequestContextHolder.getRequestAttributes() instanceof ServletRequestAttributes bound
-                        ? RequestLedger.of(bound.getRequest(), limits).facts(bound.getRequest())
-                        : null;
-            } catch (IllegalStateException requestIsOver) { // a thread may outlive its request
-                return null;
-            }
+            return find(request -> RequestLedger.of(request, limits).facts(request));
         }
 
         @Override
         public void noteRejectedCall(RuntimeException rejected) {
+            find(request -> {
+                RequestLedger.of(request, limits).rejectedCall(rejected);
+                return null;
+            });
+        }
+
+        /** Applies a function to the request; returns null if there is none, or if the thread has outlived it. */
+        static <T> @Nullable T find(Function<HttpServletRequest, @Nullable T> function) {
             try {
-                if (RequestContextHolder.getRequestAttributes() instanceof ServletRequestAttributes bound) {
-                    RequestLedger.of(bound.getRequest(), limits).rejectedCall(rejected);
-                }
+                return RequestContextHolder.getRequestAttributes() instanceof ServletRequestAttributes bound
+                        ? function.apply(bound.getRequest())
+                        : null;
             } catch (IllegalStateException requestIsOver) {
-                // there is no response to replace
+                return null;
             }
         }
     }
@@ -267,17 +270,13 @@ public final class RateLimitWebServletAutoConfiguration {
 
         @Override
         public void onApplicationEvent(AbstractAuthenticationFailureEvent event) {
-            try {
-                RequestLedger ledger =
-                        RequestContextHolder.getRequestAttributes() instanceof ServletRequestAttributes bound
-                                ? RequestLedger.find(bound.getRequest())
-                                : null;
+            BoundRequest.find(request -> {
+                RequestLedger ledger = RequestLedger.find(request);
                 if (ledger != null) {
                     ledger.course().noteFailedAuthentication();
                 }
-            } catch (IllegalStateException requestIsOver) {
-                // a thread may outlive its request: the response is complete, so nothing can be refunded
-            }
+                return null;
+            });
         }
 
         /**

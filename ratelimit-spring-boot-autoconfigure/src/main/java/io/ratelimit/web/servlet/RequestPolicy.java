@@ -48,6 +48,102 @@ public record RequestPolicy(
         @Nullable RefundOn refundOn,
         @Nullable Settle settle) {
 
+    /** Returns the limit as it is now. */
+    public ThrottlePolicy policy() {
+        return throttler.policy();
+    }
+
+    /**
+     * Returns whether an allowed response may show the policy's level. The level of a bucket that clients share would show
+     * each client the load of the others. A policy without a rate has no level. A policy that gives the tokens
+     * of a success back is no limit to plan requests by.
+     */
+    boolean showsLevel() {
+        return key.isPerClient()
+                && (refundOn == null || !refundOn.coversSuccess())
+                && policy().spec().hasRate();
+    }
+
+    /** Returns the charge for a request to a covered path, or null if the policy doesn't cover the request. */
+    @Nullable
+    Charge charge(ServletRequestFacts request) {
+        ThrottlePolicy policy = policy();
+        return concerns(request, policy)
+                ? key.charge(policy, cost.tokens(request, policy.name(), failures), request)
+                : null;
+    }
+
+    /** Returns whether the policy covers a request by its method and the condition. */
+    boolean concerns(ServletRequestFacts request, ThrottlePolicy policy) {
+        RequestCondition condition = selection.condition();
+        return coversMethod(request) && (condition == null || condition.matches(request, policy.name(), failures));
+    }
+
+    /** Returns whether the policy gives back the tokens of a request with this response. */
+    public boolean refunds(int status, boolean authenticated) {
+        return refundOn != null && refundOn.covers(status, authenticated);
+    }
+
+    boolean isSettledByCode() {
+        return settle != null && settle.isByCode();
+    }
+
+    /**
+     * Settles a request by its actual cost, if the policy settles its requests.
+     *
+     * @param actual returns the actual cost; null for none
+     * @param mayWait whether this thread may wait for a remote store
+     */
+    void settle(Answer taken, Callable<? extends @Nullable Object> actual, Throttlers throttlers, boolean mayWait) {
+        if (settle != null) {
+            cost.settle(taken, actual, "its actual cost, " + settle, throttlers, mayWait, failures);
+        }
+    }
+
+    /**
+     * Returns the value that is read as the actual cost of a request; null if there is none. The headers of a rejection,
+     * such as that of an annotated method that the handler calls, are no costs.
+     *
+     * @param reported the cost that the application's code set; null for none
+     */
+    @Nullable
+    Object actualCost(HttpServletRequest request, HttpServletResponse response, @Nullable Long reported) {
+        if (settle == null) {
+            return null;
+        }
+        return switch (settle.source()) {
+            case CODE -> reported;
+            case ATTRIBUTE -> request.getAttribute(settle.name());
+            case RESPONSE_HEADER -> Rejections.isRejected(request) ? null : response.getHeader(settle.name());
+        };
+    }
+
+    private boolean coversMethod(ServletRequestFacts request) {
+        return request.isPreflight() ? selection.methods().contains("OPTIONS") : selection.covers(request.method());
+    }
+
+    /** Returns whether the policy may cover requests to an endpoint. The condition is not considered. */
+    boolean mayCover(String method, PathContainer endpoint) {
+        RequestPath path = RequestPath.of(endpoint);
+        return selection.covers(method)
+                && (selection.covers(path) || !selection.isExcluded(path) && hasPathBelow(endpoint));
+    }
+
+    /** Returns whether one of the paths, such as {@code /items/special}, is one of those of an endpoint, {@code /items/{id}}. */
+    private boolean hasPathBelow(PathContainer endpoint) {
+        PathPattern pattern = PathPatternParser.defaultInstance.parse(endpoint.value());
+        for (PathPattern path : selection.paths()) {
+            if (pattern.matches(PathContainer.parsePath(path.getPatternString()))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    public boolean covers(PathContainer path) {
+        return selection.covers(RequestPath.of(path));
+    }
+
     /**
      * The requests that a policy covers.
      *
@@ -179,101 +275,5 @@ public record RequestPolicy(
         public String toString() {
             return String.join(", ", texts);
         }
-    }
-
-    /** Returns the limit as it is now. */
-    public ThrottlePolicy policy() {
-        return throttler.policy();
-    }
-
-    /**
-     * Returns whether an allowed response may show the policy's level. The level of a bucket that clients share would show
-     * each client the load of the others. A policy without a rate has no level. A policy that gives the tokens
-     * of a success back is no limit to plan requests by.
-     */
-    boolean showsLevel() {
-        return key.isPerClient()
-                && (refundOn == null || !refundOn.coversSuccess())
-                && policy().spec().hasRate();
-    }
-
-    /** Returns the charge for a request to a covered path, or null if the policy doesn't cover the request. */
-    @Nullable
-    Charge charge(ServletRequestFacts request) {
-        ThrottlePolicy policy = policy();
-        return concerns(request, policy)
-                ? key.charge(policy, cost.tokens(request, policy.name(), failures), request)
-                : null;
-    }
-
-    /** Returns whether the policy covers a request by its method and the condition. */
-    boolean concerns(ServletRequestFacts request, ThrottlePolicy policy) {
-        RequestCondition condition = selection.condition();
-        return coversMethod(request) && (condition == null || condition.matches(request, policy.name(), failures));
-    }
-
-    /** Returns whether the policy gives back the tokens of a request with this response. */
-    public boolean refunds(int status, boolean authenticated) {
-        return refundOn != null && refundOn.covers(status, authenticated);
-    }
-
-    boolean isSettledByCode() {
-        return settle != null && settle.isByCode();
-    }
-
-    /**
-     * Settles a request by its actual cost, if the policy settles its requests.
-     *
-     * @param actual returns the actual cost; null for none
-     * @param mayWait whether this thread may wait for a remote store
-     */
-    void settle(Answer taken, Callable<? extends @Nullable Object> actual, Throttlers throttlers, boolean mayWait) {
-        if (settle != null) {
-            cost.settle(taken, actual, "its actual cost, " + settle, throttlers, mayWait, failures);
-        }
-    }
-
-    /**
-     * Returns the value that is read as the actual cost of a request; null if there is none. The headers of a rejection,
-     * such as that of an annotated method that the handler calls, are no costs.
-     *
-     * @param reported the cost that the application's code set; null for none
-     */
-    @Nullable
-    Object actualCost(HttpServletRequest request, HttpServletResponse response, @Nullable Long reported) {
-        if (settle == null) {
-            return null;
-        }
-        return switch (settle.source()) {
-            case CODE -> reported;
-            case ATTRIBUTE -> request.getAttribute(settle.name());
-            case RESPONSE_HEADER -> Rejections.isRejected(request) ? null : response.getHeader(settle.name());
-        };
-    }
-
-    private boolean coversMethod(ServletRequestFacts request) {
-        return request.isPreflight() ? selection.methods().contains("OPTIONS") : selection.covers(request.method());
-    }
-
-    /** Returns whether the policy may cover requests to an endpoint. The condition is not considered. */
-    boolean mayCover(String method, PathContainer endpoint) {
-        RequestPath path = RequestPath.of(endpoint);
-        return selection.covers(method)
-                && (selection.covers(path) || !selection.isExcluded(path) && hasPathBelow(endpoint));
-    }
-
-    /** Returns whether one of the paths, such as {@code /items/special}, is one of those of an endpoint, {@code /items/{id}}. */
-    private boolean hasPathBelow(PathContainer endpoint) {
-        PathPattern pattern = PathPatternParser.defaultInstance.parse(endpoint.value());
-        for (PathPattern path : selection.paths()) {
-            if (pattern.matches(PathContainer.parsePath(path.getPatternString()))) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    public boolean covers(PathContainer path) {
-        return selection.covers(RequestPath.of(path));
     }
 }

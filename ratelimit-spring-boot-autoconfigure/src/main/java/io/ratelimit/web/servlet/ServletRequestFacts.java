@@ -1,7 +1,7 @@
 package io.ratelimit.web.servlet;
 
+import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestFacts;
-import io.ratelimit.key.UserName;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import io.ratelimit.web.servlet.endpoint.RequestPath;
 import jakarta.servlet.http.Cookie;
@@ -14,7 +14,6 @@ import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpHeaders;
-import org.springframework.http.server.PathContainer;
 import org.springframework.http.server.observation.ServerRequestObservationContext;
 import org.springframework.util.StringUtils;
 import org.springframework.web.cors.CorsUtils;
@@ -35,8 +34,6 @@ final class ServletRequestFacts implements RequestFacts {
     private static final String CLOSED = "closed";
 
     private static final Set<String> UPLOADS = Set.of("POST", "PUT", "PATCH");
-
-    private static final PathContainer.Options WITHOUT_DECODING = PathContainer.Options.create('/', false);
 
     private final Endpoints endpoints;
     private final ClientIpResolver clientIps;
@@ -85,15 +82,15 @@ final class ServletRequestFacts implements RequestFacts {
 
     private List<RequestPath> parse() {
         try {
-            String path = LongPath.withoutMiddle(uri.substring(contextLength()));
+            String path = uri.substring(contextLength());
             if (isPlain()) {
                 return List.of(RequestPath.plain(path));
             }
-            RequestPath parsed = RequestPath.of(PathContainer.parsePath(LongPath.withoutParameters(path)));
+            RequestPath parsed = RequestPath.sent(path);
             String ant = endpoints.antPath(request);
             return ant == null
-                    ? List.of(parsed, decodedPath(path()))
-                    : List.of(decodedPath(ant), parsed, decodedPath(path()));
+                    ? List.of(parsed, RequestPath.decoded(path()))
+                    : List.of(RequestPath.decoded(ant), parsed, RequestPath.decoded(path()));
         } catch (IllegalArgumentException unreadable) {
             return List.of();
         }
@@ -130,10 +127,6 @@ final class ServletRequestFacts implements RequestFacts {
     /** Returns whether the segment at this index begins with a dot, or is empty and not the last. */
     private boolean isDropped(int start) {
         return start < uri.length() && (uri.charAt(start) == '/' || uri.charAt(start) == '.');
-    }
-
-    private static RequestPath decodedPath(String path) {
-        return RequestPath.of(PathContainer.parsePath(LongPath.withoutMiddle(path), WITHOUT_DECODING));
     }
 
     /** Returns the path by which the container chose the servlet: decoded, without parameters, empty segments and dots. */
@@ -203,7 +196,7 @@ final class ServletRequestFacts implements RequestFacts {
 
     @Override
     public @Nullable String user() {
-        return UserName.find(request.getUserPrincipal());
+        return KeyPart.userOf(request.getUserPrincipal());
     }
 
     @Override
