@@ -10,10 +10,16 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntUnaryOperator;
 
-/** Clients that send requests until they are closed, and keep the answers. */
+/**
+ * Clients that send requests until they are closed, and keep the answers. Each waits for a moment before its next request:
+ * otherwise the clients would need all processors for themselves during an outage, when answers take no time.
+ */
 final class Clients implements AutoCloseable {
+
+    private static final long PAUSE = Duration.ofMillis(10).toNanos();
 
     private final ConcurrentLinkedQueue<Answer> answers = new ConcurrentLinkedQueue<>();
     private final List<Future<?>> running = new ArrayList<>();
@@ -34,6 +40,7 @@ final class Clients implements AutoCloseable {
                     long began = System.nanoTime();
                     int status = ask.applyAsInt(client);
                     answers.add(new Answer(client, status, System.nanoTime() - began));
+                    LockSupport.parkNanos(PAUSE);
                 }
             }));
         }

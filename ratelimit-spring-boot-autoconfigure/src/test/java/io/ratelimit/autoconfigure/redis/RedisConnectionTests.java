@@ -22,7 +22,7 @@ class RedisConnectionTests {
     /** It takes less than two seconds on an idle machine. */
     private static final Duration BACK = Duration.ofSeconds(2);
 
-    private static final int CLIENTS = 20;
+    private static final int CLIENTS = 8;
 
     private final RedisProcess redis = RedisProcess.started();
     private final RedisProcess other = RedisProcess.notStarted();

@@ -30,7 +30,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 @Tag("slow")
 class JdbcOutageTests {
 
-    private static final int CLIENTS = 20;
+    private static final int CLIENTS = 5;
 
     /** The deadline, plus a margin for a busy machine. */
     private static final Duration GENEROUS = Duration.ofMillis(100 + 400);
