@@ -26,7 +26,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 @Tag("timed")
 class RedisOutageTests {
 
-    private static final int CLIENTS = 50;
+    private static final int CLIENTS = 16;
 
     /** The deadline and its 20 ms, plus a margin for a busy machine. */
     private static final Duration GENEROUS = Duration.ofMillis(120 + 400);
@@ -270,17 +270,18 @@ class RedisOutageTests {
     void aSlowRedisCostsARequestOneDeadlineOverBothPhases() throws Exception {
         redis.start();
         try (TcpProxy proxy = new TcpProxy(redis.port());
-                RedisApplication application = RedisApplication.start(proxy.port(), yaml("local"))) {
+                RedisApplication application =
+                        RedisApplication.start(proxy.port(), "ratelimit.redis.timeout: 1s\n" + yaml("local"))) {
             warmUp(application);
-            proxy.delay(Duration.ofMillis(60));
+            proxy.delay(Duration.ofMillis(900));
             List<Long> took = new ArrayList<>();
-            for (int i = 0; i < 20; i++) {
+            for (int i = 0; i < 3; i++) {
                 long began = System.nanoTime();
                 assertThat(application.status("/a")).isIn(200, 429);
                 took.add((System.nanoTime() - began) / 1_000_000);
             }
             took.sort(null);
-            assertThat(took.get(17)).as("%s", took).isLessThan(100 + 20 + 40);
+            assertThat(took.get(1)).as("%s", took).isBetween(900L, 1_500L);
         }
     }
 
