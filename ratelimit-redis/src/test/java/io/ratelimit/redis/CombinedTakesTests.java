@@ -174,7 +174,7 @@ class CombinedTakesTests {
 
     @Test
     void aTakeThatIsLateLeavesTheNextCall() throws Exception {
-        BucketStore store = store(Duration.ofMillis(200));
+        BucketStore store = store(Duration.ofSeconds(1));
         List<Future<Decision>> takes = new ArrayList<>();
         for (int i = 0; i < CombinedTakes.MAX_CALLS + 2; i++) {
             takes.add(take(store, charge("hot", 1)));

@@ -32,7 +32,7 @@ import redis.embedded.RedisServer;
 class RedisFailureTests {
 
     private static final ThrottlePolicy POLICY = ThrottlePolicy.of("api", BucketSpec.of("1/h"), "user");
-    private static final Duration TIMEOUT = Duration.ofMillis(200);
+    private static final Duration TIMEOUT = Duration.ofSeconds(1);
 
     private final int port = TestRedis.freePort();
     private final String prefix = TestRedis.prefix();
@@ -82,7 +82,7 @@ class RedisFailureTests {
         for (int i = 0; i < 20; i++) {
             long start = System.nanoTime();
             assertThatThrownBy(() -> take(store, "alice")).isInstanceOf(BackendException.class);
-            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(TIMEOUT.plusMillis(100));
+            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(TIMEOUT);
         }
         server = TestRedis.serverAt(port);
         awaitAllowed(store, "alice");
@@ -99,7 +99,7 @@ class RedisFailureTests {
         for (int i = 0; i < 10; i++) {
             long start = System.nanoTime();
             assertThatThrownBy(() -> take(store, "bob")).isInstanceOf(BackendException.class);
-            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(TIMEOUT.plusMillis(100));
+            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(TIMEOUT);
         }
         server = TestRedis.serverAt(port);
         awaitAllowed(store, "bob");
@@ -115,11 +115,11 @@ class RedisFailureTests {
         String pid = info.replaceAll("(?s).*process_id:(\\d+).*", "$1");
         new ProcessBuilder("kill", "-STOP", pid).start().waitFor();
         try {
-            for (int i = 0; i < 12; i++) {
+            for (int i = 0; i < 4; i++) {
                 long start = System.nanoTime();
                 assertThatThrownBy(() -> take(store, "bob")).isInstanceOf(BackendException.class);
                 assertThat(Duration.ofNanos(System.nanoTime() - start))
-                        .isBetween(TIMEOUT.minusMillis(1), TIMEOUT.plusMillis(100));
+                        .isBetween(TIMEOUT.minusMillis(1), TIMEOUT.plusMillis(400));
             }
         } finally {
             new ProcessBuilder("kill", "-CONT", pid).start().waitFor();

@@ -40,7 +40,7 @@ class ForeignChangesTests {
             ratelimit:
               backend: redis
               exclude-paths: /actuator/**
-              redis: { %s }
+              redis: { timeout: 5s, %s }
               policies:
                 login: { key: ip, rate: 3/1d, backend: local, paths: /login, phase: before-authentication }
                 shared: { rate: 3/1d, paths: /shared }

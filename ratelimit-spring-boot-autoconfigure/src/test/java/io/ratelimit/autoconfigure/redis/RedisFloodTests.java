@@ -54,7 +54,7 @@ class RedisFloodTests {
                 ratelimit:
                   backend: redis
                   on-backend-failure: %s
-                  redis: { strategy: %s, local-share: 0.1 }
+                  redis: { strategy: %s, local-share: 0.1, timeout: 300ms }
                   policies:
                     flooded: { rate: %d/1d, paths: /flooded }
                 """.formatted(rule, strategy, LIMIT));
