@@ -35,7 +35,6 @@ import org.springframework.web.servlet.mvc.method.annotation.StreamingResponseBo
 class RefundTests {
 
     private static final String YAML = """
-            spring.mvc.async.request-timeout: 200ms
             ratelimit:
               policies:
                 login: { key: ip, rate: 10/1h, paths: /login, phase: before-authentication, refund-on: ["!401"] }
@@ -219,7 +218,7 @@ class RefundTests {
         @GetMapping("/as/timeout")
         @ResponseBody
         DeferredResult<String> timeout() {
-            return new DeferredResult<>();
+            return new DeferredResult<>(200L);
         }
 
         @GetMapping("/as/waiting")
