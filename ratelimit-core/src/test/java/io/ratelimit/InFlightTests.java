@@ -21,6 +21,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
@@ -551,9 +552,9 @@ class InFlightTests {
     }
 
     /** Threads take, wait and release; the calls that run are counted where they run. */
-    @Tag("slow")
     @Test
     @Tag("slow")
+    @Timeout(value = 10, unit = TimeUnit.MINUTES)
     void neverMoreRunThanThereAreSlotsFromManyThreads() {
         Throttlers real = Throttlers.local(
                 List.of(PATIENT.withSpec(BucketSpec.inFlight(3)).withQueueLimit(100)));
@@ -562,7 +563,7 @@ class InFlightTests {
         LongAdder granted = new LongAdder();
         Threads.run(8, thread -> {
             var random = new SplittableRandom(thread);
-            for (int i = 0; i < 20_000; i++) {
+            for (int i = 0; i < 5_000; i++) {
                 String key = Integer.toString(random.nextInt(3));
                 Throttler throttler = real.get("patient").forKey(key);
                 Decision decision;
@@ -586,7 +587,7 @@ class InFlightTests {
         });
 
         assertThat(most.get()).isEqualTo(3);
-        assertThat(granted.sum()).isGreaterThan(80_000);
+        assertThat(granted.sum()).isGreaterThan(20_000);
         assertThat(real.inFlight("patient")).isZero();
         assertThat(real.get("patient").slots().held()).isZero();
         assertThat(real.waiting("patient")).isZero();

@@ -49,7 +49,7 @@ final class Browser implements ExecutionCondition, BeforeAllCallback, BeforeEach
             .flatMap(name -> onPath(name).stream())
             .findFirst();
     private static final Optional<Path> CONTROL = onPath("chromedriver");
-    private static final Duration PATIENCE = Duration.ofSeconds(20);
+    private static final Duration PATIENCE = Duration.ofMinutes(2);
     private static final Path PICTURES = Path.of("target", "pictures");
     private static final Logger SELENIUM = Logger.getLogger("org.openqa.selenium");
 
@@ -153,6 +153,15 @@ final class Browser implements ExecutionCondition, BeforeAllCallback, BeforeEach
         driver.executeCdpCommand(
                 "Network.emulateNetworkConditions",
                 Map.of("offline", !online, "latency", 0, "downloadThroughput", -1, "uploadThroughput", -1));
+    }
+
+    /** Opens pages on which no time passes for {@code performance.now}. */
+    void stopTheClock(Runnable opening) {
+        String script = "performance.now = () => 1";
+        Object id = driver.executeCdpCommand("Page.addScriptToEvaluateOnNewDocument", Map.of("source", script))
+                .get("identifier");
+        opening.run();
+        driver.executeCdpCommand("Page.removeScriptToEvaluateOnNewDocument", Map.of("identifier", id));
     }
 
     void click(String selector) {
