@@ -62,7 +62,7 @@ class JdbcOutageTests {
 
         void awaitAnswers(int more) {
             int before = answers.size();
-            await().until(() -> answers.size() >= before + more);
+            await().atMost(Duration.ofMinutes(2)).until(() -> answers.size() >= before + more);
         }
 
         @Override
