@@ -20,6 +20,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -149,11 +150,13 @@ final class RedisConnections implements AutoCloseable {
     void stop() {
         client.stop();
         shared.close();
+        delays.end();
     }
 
     @Override
     public void close() {
         client.close();
+        delays.end();
     }
 
     /**
@@ -227,6 +230,11 @@ final class RedisConnections implements AutoCloseable {
 
             private volatile long last = System.nanoTime();
             private volatile long delayedUntil = last - Duration.ofDays(1).toNanos();
+            private final Future<?> records;
+
+            Beat(EventExecutor loop) {
+                this.records = loop.scheduleAtFixedRate(this, 0, STEP, TimeUnit.NANOSECONDS);
+            }
 
             @Override
             public void run() {
@@ -245,13 +253,15 @@ final class RedisConnections implements AutoCloseable {
         @Override
         public void afterChannelInitialized(Channel channel) {
             latest = channel.eventLoop();
-            beats.computeIfAbsent(channel.eventLoop(), EventLoopDelays::start);
+            beats.computeIfAbsent(channel.eventLoop(), Beat::new);
         }
 
-        private static Beat start(EventExecutor loop) {
-            Beat beat = new Beat();
-            loop.scheduleAtFixedRate(beat, 0, STEP, TimeUnit.NANOSECONDS);
-            return beat;
+        /** Ends the records. Of a thread that ends, the last record would look like a delay for ever. */
+        void end() {
+            beats.values().removeIf(beat -> {
+                beat.records.cancel(false);
+                return true;
+            });
         }
 
         /** Returns whether a thread was delayed since a moment of {@link System#nanoTime}, or is delayed now. */

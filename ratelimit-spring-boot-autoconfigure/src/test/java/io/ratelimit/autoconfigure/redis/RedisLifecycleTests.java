@@ -69,4 +69,21 @@ class RedisLifecycleTests {
             });
         }
     }
+
+    @Test
+    void aRedisThatHangsAfterARestartIsUnavailable() {
+        try (RedisProcess own = RedisProcess.started();
+                RedisApplication application = RedisApplication.start(
+                        own.port(), YAML.formatted("script", "api").replace("5s", "100ms"))) {
+            application.stop();
+            application.startAgain();
+            assertThat(application.status("/a")).isEqualTo(200);
+
+            own.freeze();
+            await().untilAsserted(() -> {
+                application.status("/a");
+                assertThat(application.condition()).isEqualTo(Condition.DOWN);
+            });
+        }
+    }
 }

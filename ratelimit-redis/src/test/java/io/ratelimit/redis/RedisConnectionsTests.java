@@ -1,0 +1,89 @@
+package io.ratelimit.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.lettuce.core.AbstractRedisClient;
+import io.lettuce.core.resource.NettyCustomizer;
+import io.netty.channel.embedded.EmbeddedChannel;
+import io.ratelimit.BackendException;
+import io.ratelimit.remote.Deadline.CongestedException;
+import java.util.concurrent.TimeoutException;
+import org.junit.jupiter.api.Test;
+
+/** The threads of connections, whose delays aren't failures of Redis. */
+class RedisConnectionsTests {
+
+    private final Application application = new Application();
+    private final RedisConnections connections = new RedisConnections(application);
+
+    /** The thread of a connection, which does only what the test has it do. */
+    private final EmbeddedChannel channel = new EmbeddedChannel();
+
+    private boolean isCongested() {
+        BackendException late = new BackendException("no answer in time", new TimeoutException());
+        return connections.failed(late, System.nanoTime()) instanceof CongestedException;
+    }
+
+    @Test
+    void aThreadThatIsDelayedExplainsATimeout() {
+        application.customizer.afterChannelInitialized(channel);
+        await().until(this::isCongested);
+
+        await("the end of the delay").until(() -> {
+            channel.runScheduledPendingTasks();
+            return !isCongested();
+        });
+    }
+
+    @Test
+    void noThreadIsWatchedWhileTheConnectionsAreStopped() {
+        application.customizer.afterChannelInitialized(channel);
+        await().until(this::isCongested);
+        connections.stop();
+        assertThat(isCongested()).isFalse();
+        assertThat(channel.runScheduledPendingTasks()).as("no task is left").isEqualTo(-1);
+
+        application.customizer.afterChannelInitialized(channel);
+        await().until(this::isCongested);
+    }
+
+    /** The threads may belong to the application. */
+    @Test
+    void closedConnectionsLeaveNoTask() {
+        application.customizer.afterChannelInitialized(channel);
+        connections.close();
+        assertThat(channel.runScheduledPendingTasks()).isEqualTo(-1);
+    }
+
+    /** An application whose connections the test makes. */
+    private static final class Application implements RedisClientFactory, RedisClientFactory.Client {
+
+        private NettyCustomizer customizer = new NettyCustomizer() {};
+
+        @Override
+        public boolean isCluster() {
+            return false;
+        }
+
+        @Override
+        public Client create(NettyCustomizer customizer) {
+            this.customizer = customizer;
+            return this;
+        }
+
+        @Override
+        public AbstractRedisClient get() {
+            throw new BackendException("there is no server");
+        }
+
+        @Override
+        public void start() {}
+
+        @Override
+        public void stop() {}
+
+        @Override
+        public void close() {}
+    }
+}
