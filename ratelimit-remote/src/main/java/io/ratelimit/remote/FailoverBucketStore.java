@@ -261,7 +261,7 @@ public final class FailoverBucketStore implements BucketStore {
         long paid = leases == null ? 0 : leases.pay(taken.charge(), cost - estimate);
         long due = cost - paid;
         Answer left = leases == null ? taken : leases.settle(taken, due);
-        if (left == null || paid > 0 && due == estimate) {
+        if (left == null || due == estimate) {
             return true;
         }
         Boolean settled = deadline.settling(() -> calls.call(() -> store.settle(left, due)));

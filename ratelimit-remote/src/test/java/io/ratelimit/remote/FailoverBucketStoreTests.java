@@ -141,6 +141,18 @@ class FailoverBucketStoreTests extends FailoverScenario {
     }
 
     @Test
+    void aCallThatCostAsMuchAsEstimatedNeedsNoCallAndProvesNothing() {
+        Answer taken = take(LOCAL, 60).answers().get(0);
+        breakUntilOpen();
+        assertThat(store.settle(taken, 60)).as("in the pause").isTrue();
+
+        time.advance(CircuitBreaker.PAUSE);
+        assertThat(store.settle(taken, 60)).isTrue();
+        assertThat(redis.calls()).isZero();
+        assertThat(store.backend().state().condition()).isEqualTo(Condition.DOWN);
+    }
+
+    @Test
     void aCallThatFailedIsNotMadeAgain() {
         redis.breakDown();
         redis.calls();
