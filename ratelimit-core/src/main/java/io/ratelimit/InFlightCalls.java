@@ -316,30 +316,27 @@ final class InFlightCalls {
             Charge charge = request.charge();
             long began = time.nanoTime();
             SharedSlots.Slot slot = request.enqueue(() -> throttler.inFlightNow(charge));
-            try {
-                await(slot::giveUp, slot::await, charge, began);
-                return slot;
-            } catch (InterruptedException interrupted) {
-                slot.giveUp();
-                throw new InterruptedWait(interrupted);
-            } catch (RuntimeException | Error failed) {
-                slot.giveUp();
-                throw failed;
-            }
+            await(slot::giveUp, slot::await, slot::giveUp, charge, began);
+            return slot;
         }
 
         /** Returns the slots of the key, with one for the call; null if none came in time. */
         private @Nullable KeySlots await(Charge charge, PolicyThrottler throttler) {
             long began = time.nanoTime();
             KeySlots.Waiter waiter = throttler.slots().enqueue(charge.key(), () -> throttler.inFlightNow(charge));
+            await(waiter::giveUp, waiter::await, () -> abandon(waiter, throttler), charge, began);
+            return waiter.slots();
+        }
+
+        /** @param abandon gives up a slot that the call may have when the wait fails */
+        private void await(Runnable giveUp, Wait wait, Runnable abandon, Charge charge, long began) {
             try {
-                await(waiter::giveUp, waiter::await, charge, began);
-                return waiter.slots();
+                await(giveUp, wait, charge, began);
             } catch (InterruptedException interrupted) {
-                abandon(waiter, charge, throttler);
+                abandon.run();
                 throw new InterruptedWait(interrupted);
             } catch (RuntimeException | Error failed) {
-                abandon(waiter, charge, throttler);
+                abandon.run();
                 throw failed;
             }
         }
@@ -364,7 +361,7 @@ final class InFlightCalls {
             }
         }
 
-        private static void abandon(KeySlots.Waiter waiter, Charge charge, PolicyThrottler throttler) {
+        private static void abandon(KeySlots.Waiter waiter, PolicyThrottler throttler) {
             waiter.giveUp();
             KeySlots slots = waiter.slots();
             if (slots != null) {

@@ -23,6 +23,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
+import java.util.function.Function;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -42,35 +44,23 @@ record DashboardReader(
         @Nullable Backend backend,
         Configured configured) {
 
-    /** The facts of a policy that depend on its configuration. */
-    interface Configured {
-
-        /** Returns the decisions of the policy while its backend is unavailable; null while it isn't. */
-        @Nullable
-        OutageDescriptor outage(PolicyThrottler throttler);
-
-        /** Returns whether the policy, one of its tiers or one of its overrides limits how many calls are in flight. */
-        default boolean limitsInFlight(ThrottlePolicy policy) {
-            return policy.limitsInFlight();
-        }
+    /**
+     * The facts of a policy that depend on its configuration.
+     *
+     * @param outage returns the decisions of the policy while its backend is unavailable; null while it isn't
+     * @param limitsInFlight whether the policy, one of its tiers or one of its overrides limits how many calls are in flight
+     */
+    record Configured(
+            Function<PolicyThrottler, @Nullable OutageDescriptor> outage, Predicate<ThrottlePolicy> limitsInFlight) {
 
         /** Returns the facts of these policies. */
         static Configured of(ConfiguredPolicies policies) {
-            return new Configured() {
-
-                @Override
-                public @Nullable OutageDescriptor outage(PolicyThrottler throttler) {
-                    return OutageDescriptor.of(
+            return new Configured(
+                    throttler -> OutageDescriptor.of(
                             throttler,
                             policies.failureRule(throttler.policy()),
-                            policies.sharedBackend().localShare());
-                }
-
-                @Override
-                public boolean limitsInFlight(ThrottlePolicy policy) {
-                    return policies.limitsInFlight(policy);
-                }
-            };
+                            policies.sharedBackend().localShare()),
+                    policies::limitsInFlight);
         }
     }
 
@@ -102,14 +92,14 @@ record DashboardReader(
                 policy.key(),
                 policy.spec().hasRate() ? policy.spec().rate().toString() : null,
                 policy.spec().hasRate() ? policy.spec().capacity() : null,
-                policy.spec().inFlight() == 0 ? null : policy.spec().inFlight(),
-                configured.limitsInFlight(policy) ? throttlers.inFlight(policy.name()) : null,
+                Descriptors.calls(policy.spec()),
+                configured.limitsInFlight.test(policy) ? throttlers.inFlight(policy.name()) : null,
                 Objects.toString(policy.shares(), null),
                 texts(policy.tiers()),
                 differences(policy),
                 policy.isGlobal() && policy.spec().hasRate() ? available(throttler, lastSeen) : null,
                 lastSeen,
-                configured.outage(throttler),
+                configured.outage.apply(throttler),
                 policy.lease().isZero() ? null : throttlers.leased(policy.name()),
                 throttlers.waiting(policy.name()),
                 policy.maxWait().isZero() ? 0 : policy.queueLimit(),

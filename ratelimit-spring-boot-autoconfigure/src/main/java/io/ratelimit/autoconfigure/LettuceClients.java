@@ -25,14 +25,10 @@ final class LettuceClients implements RedisClientFactory {
     private final RedisConfiguration location;
     private final boolean cluster;
 
-    /** @throws IllegalArgumentException if Redis is a fixed list of a master and its replicas */
     LettuceClients(LettuceConnectionFactory application) {
         this.application = application.getClientConfiguration();
         this.location = location(application);
         this.cluster = application.isClusterAware();
-        if (RedisConfiguration.isStaticMasterReplicaConfiguration(location)) {
-            throw new IllegalArgumentException("a fixed list doesn't show which of its nodes is the master");
-        }
     }
 
     /**

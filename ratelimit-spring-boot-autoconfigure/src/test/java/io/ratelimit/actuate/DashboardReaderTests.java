@@ -251,7 +251,9 @@ class DashboardReaderTests {
                 history,
                 deniedKeys,
                 backend,
-                throttler -> OutageDescriptor.of(throttler, FailureRule.LOCAL, 0.5));
+                new DashboardReader.Configured(
+                        throttler -> OutageDescriptor.of(throttler, FailureRule.LOCAL, 0.5),
+                        ThrottlePolicy::limitsInFlight));
     }
 
     private static PolicyData policy(DashboardData data, String name) {
