@@ -115,15 +115,22 @@ final class Replay {
         bins.add(0, entry.startNanos);
         request.begin(entry, usersLogged, sessionsLogged);
         List<Charge> early = charges(Phase.BEFORE_AUTHENTICATION, entry);
-        boolean passes = !authenticates || entry.status != 401 && !isRejectedByFirewall(entry);
-        Call call = new Call(entry, early, passes ? charges(Phase.AFTER_AUTHENTICATION, entry) : List.of());
+        Call call = new Call(
+                entry,
+                early,
+                !authenticates || passesAuthentication(entry) ? charges(Phase.AFTER_AUTHENTICATION, entry) : List.of());
         atOnce.decide(call, entry.startNanos);
         if (spread != atOnce) {
             spread.decide(call, spreadNanos);
         }
     }
 
-    /** Returns whether the firewall of Spring Security, which stands between the phases, has rejected a request. */
+    /** Returns whether a request got past what stands between the phases: the firewall and the authentication. */
+    private static boolean passesAuthentication(LogEntry entry) {
+        return entry.status != 401 && !isRejectedByFirewall(entry);
+    }
+
+    /** Returns whether the firewall of Spring Security has rejected a request. */
     private static boolean isRejectedByFirewall(LogEntry entry) {
         return entry.status == 400 && FIREWALL.matcher(entry.path).find();
     }
@@ -230,7 +237,7 @@ final class Replay {
         private void refund(LogEntry entry, Decision decision, List<Answer> taken) {
             int status = decision.allowed() ? entry.status : rejectionStatus(decision);
             long end = clock.nanoTime() + (decision.allowed() ? Math.max(entry.durationNanos, 0) : 0);
-            boolean authenticated = entry.user != null;
+            boolean authenticated = entry.user != null && passesAuthentication(entry); // the name may be a tried one
             Predicate<RequestPolicy> refunded = policy -> policy.refunds(status, authenticated);
             if (end > clock.nanoTime()) {
                 clock.callAt(end, () -> giveBack(taken, refunded));

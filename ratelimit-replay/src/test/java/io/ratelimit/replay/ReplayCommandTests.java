@@ -755,6 +755,18 @@ class ReplayCommandTests {
         assertThat(report()).contains("denies 2 requests");
     }
 
+    /** Servers log the name that a client tried. */
+    @Test
+    void aNameWithAWrongPasswordIsNoUser() throws IOException {
+        policy("{ key: ip, rate: 1/1h, phase: before-authentication, refund-on: authenticated }");
+        String line = line("10.0.0.1").replace("- -", "- bob");
+        Files.writeString(log, line + line.replace(" 200 ", " 401 ").repeat(10));
+
+        run("--authentication");
+
+        assertThat(report()).contains("denies 9 requests");
+    }
+
     @Test
     void aGzipFileIsReadWhateverItsName() throws IOException {
         try (GZIPOutputStream zipped = new GZIPOutputStream(Files.newOutputStream(log))) {

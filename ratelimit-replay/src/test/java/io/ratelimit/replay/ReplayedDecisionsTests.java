@@ -54,6 +54,12 @@ class ReplayedDecisionsTests {
               policies:
                 global: { rate: 600/1m, capacity: 40 }
                 per-ip: { key: ip, rate: 60/1m, capacity: 12, phase: before-authentication, refund-on: ["!401"] }
+                logins:
+                  key: ip
+                  rate: 3/1m
+                  paths: /items/*
+                  phase: before-authentication
+                  refund-on: authenticated
                 per-user: { key: user, rate: 30/1m, capacity: 8, on-missing-key: skip }
                 per-endpoint: { key: [endpoint, method], rate: 100/1m, refill: interval }
                 per-item: { key: "path-variable:id", rate: 20/1m, capacity: 6, paths: "/items/*" }
@@ -186,9 +192,9 @@ class ReplayedDecisionsTests {
             return response.statusCode();
         }
 
+        /** Returns the line of nginx, which logs the name that a client tried, whether its password is right or wrong. */
         String log(long millis, int status) {
-            boolean known = !user.equals("-") && password.equals("password");
-            return "127.0.0.1 - " + (known ? user : "-") + " [" + millis / 1000 + "."
+            return "127.0.0.1 - " + user + " [" + millis / 1000 + "."
                     + String.format("%03d", millis % 1000) + "] \"" + method + " " + uri + " HTTP/1.1\" " + status
                     + " \""
                     + client + "\" \"" + plan + "\" \"-\"";
