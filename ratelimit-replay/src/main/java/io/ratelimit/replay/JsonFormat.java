@@ -5,6 +5,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JacksonException;
 import tools.jackson.core.JsonParser;
@@ -19,7 +20,7 @@ final class JsonFormat extends LogFormat {
     /** The names of each fact. If a line has several of them, the first one counts. */
     private static final String NAMES = """
             TIME @timestamp time_iso8601 timestamp time ts msec time_local StartUTC
-            HOST remoteAddr remote_addr request.client_ip request.remote_ip client.ip source.ip ClientHost remote_ip client_ip ip
+            HOST remoteAddr remote_addr request.client_ip request.remote_ip client.ip source.ip ClientHost remote_ip client_ip ip host
             USER remote_user user_id user user.name ClientUsername
             SESSION sessionId
             REQUEST request
@@ -27,10 +28,17 @@ final class JsonFormat extends LogFormat {
             URI request_uri uri request.uri path url.original url.path url RequestPath
             QUERY query query_string args url.query
             STATUS status statusCode http.response.status_code DownstreamStatus
-            DURATION request_time:s elapsedTime:us duration_ms:ms Duration:ns
+            DURATION request_time:s elapsedTime:us elapsedTimeS-us:us elapsedTimeS-ms:ms elapsedTimeS:s duration_ms:ms Duration:ns
             """;
 
-    private static final List<String> HEADER_PREFIXES = List.of("request.headers.", "headers.", "http_");
+    /** The object of the headers that Tomcat's pattern names; objects of other servers have all headers. */
+    private static final String SOME_HEADERS = "requestHeaders.";
+
+    private static final List<String> HEADER_PREFIXES = List.of("request.headers.", "headers.", SOME_HEADERS, "http_");
+    private static final String COOKIES = "cookies.";
+
+    /** Tomcat's {@code host} is the client's address; in other logs it is often the name of the server. */
+    private static final Pattern ADDRESS = Pattern.compile("[0-9.]+|(?:[0-9a-fA-F.]*:){2,}[0-9a-fA-F.:]*");
 
     private final JsonFactory json = JsonFactory.builder()
             .streamReadConstraints(
@@ -75,14 +83,16 @@ final class JsonFormat extends LogFormat {
         try (JsonParser parser = json.createParser(ObjectReadContext.empty(), line)) {
             LogEntry entry = new LogEntry();
             Map<Fact, Integer> ranks = new HashMap<>();
-            List<String> headers = new ArrayList<>();
-            List<String> values = new ArrayList<>();
+            Texts headers = new Texts();
+            Texts cookies = new Texts();
             parser.nextToken();
-            if (!read(parser, "", entry, ranks, headers, values)) {
+            if (!read(parser, "", entry, ranks, headers, cookies)) {
                 return null;
             }
-            entry.headers = headers;
-            entry.headerValues = values.toArray(String[]::new);
+            entry.headers = headers.names;
+            entry.headerValues = headers.values.toArray(String[]::new);
+            entry.cookies = cookies.names;
+            entry.cookieValues = cookies.values.toArray(String[]::new);
             return ranks.containsKey(Fact.TIME) && (entry.hasRequest() || ranks.containsKey(Fact.REQUEST))
                     ? entry
                     : null;
@@ -93,18 +103,13 @@ final class JsonFormat extends LogFormat {
 
     /** Reads an object. The first value of an array counts. */
     private boolean read(
-            JsonParser parser,
-            String path,
-            LogEntry entry,
-            Map<Fact, Integer> ranks,
-            List<String> headers,
-            List<String> values) {
+            JsonParser parser, String path, LogEntry entry, Map<Fact, Integer> ranks, Texts headers, Texts cookies) {
         for (JsonToken token = parser.nextToken(); token != JsonToken.END_OBJECT; token = parser.nextToken()) {
             String name = path.isEmpty() ? parser.currentName() : path + parser.currentName();
             token = parser.nextToken();
             if (token == JsonToken.START_OBJECT) {
-                entry.allHeaders |= HEADER_PREFIXES.contains(name + ".");
-                if (!read(parser, name + ".", entry, ranks, headers, values)) {
+                entry.allHeaders |= HEADER_PREFIXES.contains(name + ".") && !SOME_HEADERS.equals(name + ".");
+                if (!read(parser, name + ".", entry, ranks, headers, cookies)) {
                     return false;
                 }
                 continue;
@@ -116,7 +121,7 @@ final class JsonFormat extends LogFormat {
                 if (!set(name, text, entry, ranks)) {
                     return false;
                 }
-                addHeader(name, text, headers, values);
+                add(name, text, headers, cookies);
             }
             for (int depth = array && token != JsonToken.END_ARRAY ? 1 : 0; depth > 0; ) {
                 token = token != null && token.isStructStart() ? skip(parser) : parser.nextToken();
@@ -133,20 +138,40 @@ final class JsonFormat extends LogFormat {
 
     private boolean set(String name, String text, LogEntry entry, Map<Fact, Integer> ranks) {
         Target target = targets.get(name);
-        if (target == null || ranks.getOrDefault(target.fact, Integer.MAX_VALUE) <= target.rank) {
+        if (target == null
+                || ranks.getOrDefault(target.fact, Integer.MAX_VALUE) <= target.rank
+                || isServer(name, target, text)) {
             return true;
         }
         ranks.put(target.fact, target.rank);
         return set(entry, target.fact, target.unitNanos, text, stamps);
     }
 
-    private static void addHeader(String name, String text, List<String> headers, List<String> values) {
+    private static boolean isServer(String name, Target target, String text) {
+        return name.equals("host") && target.rank > 0 && !ADDRESS.matcher(text).matches();
+    }
+
+    private static void add(String name, String text, Texts headers, Texts cookies) {
+        if (name.startsWith(COOKIES)) {
+            cookies.add(name.substring(COOKIES.length()), text);
+        }
         for (String prefix : HEADER_PREFIXES) {
             if (name.startsWith(prefix)) {
-                headers.add(name.substring(prefix.length()).replace('_', '-').toLowerCase(Locale.ROOT));
-                values.add(text);
+                headers.add(name.substring(prefix.length()).replace('_', '-').toLowerCase(Locale.ROOT), text);
                 return;
             }
+        }
+    }
+
+    /** The logged headers or cookies of a request. A dash stands for one that the request doesn't have. */
+    private static final class Texts {
+
+        private final List<String> names = new ArrayList<>();
+        private final List<@Nullable String> values = new ArrayList<>();
+
+        void add(String name, String text) {
+            names.add(name);
+            values.add(text.equals("-") ? null : text);
         }
     }
 

@@ -10,6 +10,10 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.PrintStream;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -19,6 +23,9 @@ import java.util.List;
 import java.util.Random;
 import java.util.regex.Pattern;
 import java.util.zip.GZIPOutputStream;
+import org.apache.catalina.LifecycleException;
+import org.apache.catalina.startup.Tomcat;
+import org.apache.catalina.valves.JsonAccessLogValve;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -765,6 +772,61 @@ class ReplayCommandTests {
         run("--authentication");
 
         assertThat(report()).contains("denies 9 requests");
+    }
+
+    /** The lines are those of Tomcat's own valve. */
+    @Test
+    void jsonLinesOfTomcatNeedNoNames() throws Exception {
+        policy("{ key: [ip, 'header:X-Plan', 'cookie:device'], rate: 1/1h }");
+        Tomcat tomcat = tomcat("%h %u %t \"%r\" %s %T %{X-Plan}i %{device}c");
+        try {
+            URI uri = URI.create("http://127.0.0.1:" + tomcat.getConnector().getLocalPort() + "/items");
+            for (String device : List.of("a", "a", "b")) {
+                HttpRequest request = HttpRequest.newBuilder(uri)
+                        .headers("X-Plan", "pro", "Cookie", "device=" + device)
+                        .build();
+                HttpClient.newHttpClient().send(request, BodyHandlers.discarding());
+            }
+            HttpClient.newHttpClient().send(HttpRequest.newBuilder(uri).build(), BodyHandlers.discarding());
+        } finally {
+            tomcat.stop();
+            tomcat.destroy();
+        }
+
+        assertThat(run()).isEqualTo(ReplayCommand.DECIDED);
+
+        assertThat(report()).contains("asked by 4 requests of 3 keys; denies 1 request");
+        policy("{ key: 'header:X-Tenant', rate: 1/1h }");
+        run();
+        assertThat(report()).contains("not decided, the log lacks header X-Tenant");
+    }
+
+    private Tomcat tomcat(String pattern) throws LifecycleException {
+        JsonAccessLogValve valve = new JsonAccessLogValve();
+        valve.setDirectory(directory.toString());
+        valve.setPrefix("access");
+        valve.setSuffix(".log");
+        valve.setRotatable(false);
+        valve.setPattern(pattern);
+        Tomcat tomcat = new Tomcat();
+        tomcat.setBaseDir(directory.toString());
+        tomcat.setPort(0);
+        tomcat.getConnector().setProperty("address", "127.0.0.1");
+        tomcat.getEngine().getPipeline().addValve(valve);
+        tomcat.addContext("", null);
+        tomcat.start();
+        return tomcat;
+    }
+
+    @Test
+    void theNameOfTheServerIsNoClient() throws IOException {
+        Files.writeString(log, """
+                {"time":"2026-11-22T10:00:00Z","host":"shop.example:8443","request":"GET / HTTP/1.1","status":200}
+                """);
+
+        run();
+
+        assertThat(report()).contains("not decided, the log lacks ip");
     }
 
     @Test
