@@ -199,11 +199,11 @@ final class RateLimitFailureAnalyzers {
             return name.getElement(index, Form.ORIGINAL);
         }
 
-        /** Returns the name as it is written, its value, and where it is. */
+        /** Returns the name as it is written, and where it is. The value may be a secret. */
         String describe() {
             return "\n    "
                     + (PolicyNames.hasOtherPrefix(property) ? PolicyNames.written(property) : property.getName())
-                    + ", with the value \"" + property.getValue() + "\": " + property.getOrigin();
+                    + ": " + property.getOrigin();
         }
 
         /** Returns what to type: the nearest property, or else the list of all. */
