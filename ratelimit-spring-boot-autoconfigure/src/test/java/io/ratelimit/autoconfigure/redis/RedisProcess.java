@@ -18,6 +18,9 @@ final class RedisProcess implements AutoCloseable {
 
     private static final Pattern CALLS = Pattern.compile("cmdstat_(?:evalsha|eval|exec):calls=(\\d+)");
 
+    /** One for all questions: to create one takes longer than what some tests measure. */
+    private static final RedisClient CLIENT = RedisClient.create();
+
     private final int port = TestRedis.freePort();
     private final List<String> settings;
     private RedisServer server;
@@ -51,11 +54,8 @@ final class RedisProcess implements AutoCloseable {
     }
 
     static <T> T ask(int port, Function<RedisCommands<String, String>, T> question) {
-        RedisClient client = RedisClient.create(RedisURI.create("127.0.0.1", port));
-        try (StatefulRedisConnection<String, String> connection = client.connect()) {
+        try (StatefulRedisConnection<String, String> connection = CLIENT.connect(RedisURI.create("127.0.0.1", port))) {
             return question.apply(connection.sync());
-        } finally {
-            client.shutdown();
         }
     }
 
