@@ -1,12 +1,14 @@
 package io.ratelimit.policy;
 
+import io.ratelimit.policy.RateLimitProperties.GuaranteedShare;
+import io.ratelimit.policy.RateLimitProperties.NamedShare;
 import io.ratelimit.policy.RateLimitProperties.Policy;
+import io.ratelimit.policy.RateLimitProperties.Tier;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
@@ -53,26 +55,12 @@ record EnvironmentPolicies(Set<String> names, ConfigurableEnvironment environmen
 
     private void check(List<String> properties, PropertySource<?> source, List<EnumerablePropertySource<?>> sources) {
         List<String> inside = names.stream().filter(this::isInside).sorted().toList();
-        Set<String> settable = settable(inside);
-        settable.addAll(Variables.settableOfTiers(sources.stream().filter(other -> !isOutside(other))));
+        Set<String> settable = Variables.settable(inside, sources.stream().filter(other -> !isOutside(other)));
         for (String property : properties) {
             if (!settable.contains(Variables.withoutElement(PolicyNames.plain(property)))) {
                 throw outside(property, source, inside);
             }
         }
-    }
-
-    private static Set<String> settable(List<String> inside) {
-        Set<String> settable = new HashSet<>();
-        for (String name : inside) {
-            for (String property : PolicyNames.namesOf(Policy.class)) {
-                settable.add(PolicyNames.plain(
-                        PolicyNames.POLICIES + name.replace("-", "") + "." + property.replace("-", "")));
-                settable.add(PolicyNames.plain(
-                        PolicyNames.POLICIES + name.replace('-', '.') + "." + property.replace('-', '.')));
-            }
-        }
-        return settable;
     }
 
     private boolean isInside(String name) {
@@ -110,19 +98,33 @@ record EnvironmentPolicies(Set<String> names, ConfigurableEnvironment environmen
     /** The properties below a policy that a variable may set. */
     private static final class Variables {
 
-        private static final Pattern TIER = Pattern.compile("(.*_tiers_.+)_(rate|capacity|inflight)");
+        private static final Pattern ENTRY = Pattern.compile("(.+\\.(tiers|shares)\\.[^.]+)\\.[^.]+");
         private static final Pattern OVERRIDE =
-                Pattern.compile("overrides[_\\[]\\d+]?_(keys|rate|capacity|inflight|mode)");
+                Pattern.compile("overrides[_\\[]\\d+]?_(keys|rate|capacity|in_?flight|mode)");
         private static final Pattern ELEMENT = Pattern.compile("([_\\[]\\d+]?)+$");
 
-        /** Returns the properties of the tiers in the application's configuration. */
-        static Set<String> settableOfTiers(Stream<EnumerablePropertySource<?>> inside) {
-            return inside.flatMap(source -> Stream.of(source.getPropertyNames()))
-                    .map(property -> TIER.matcher(PolicyNames.plain(property)))
+        /** Returns the properties of the policies, and of the tiers and shares that the configuration contains. */
+        static Set<String> settable(List<String> policies, Stream<EnumerablePropertySource<?>> inside) {
+            Set<String> settable = new HashSet<>();
+            for (String policy : policies) {
+                addAll(Policy.class, PolicyNames.POLICIES + policy, settable);
+                addAll(GuaranteedShare.class, PolicyNames.POLICIES + policy + ".guaranteed", settable);
+            }
+            inside.flatMap(source -> Stream.of(source.getPropertyNames()))
+                    .map(ENTRY::matcher)
                     .filter(Matcher::matches)
-                    .flatMap(
-                            tier -> Stream.of("_rate", "_capacity", "_inflight").map(limit -> tier.group(1) + limit))
-                    .collect(Collectors.toSet());
+                    .forEach(entry -> addAll(
+                            entry.group(2).equals("tiers") ? Tier.class : NamedShare.class, entry.group(1), settable));
+            return settable;
+        }
+
+        /** Adds the names that Spring Boot looks up: without dashes, and with an underscore for each. */
+        private static void addAll(Class<?> properties, String owner, Set<String> settable) {
+            for (String property : PolicyNames.namesOf(properties)) {
+                String name = owner + "." + property;
+                settable.add(PolicyNames.plain(name));
+                settable.add(PolicyNames.plain(name.replace('-', '_')));
+            }
         }
 
         /** Returns the property of a policy whose element a property sets. */

@@ -83,7 +83,7 @@ final class PolicyNames {
         for (String name : names) {
             checkName(name, POLICIES.substring(0, POLICIES.length() - 1) + "[" + name + "]");
         }
-        checkTwins(names);
+        checkTwins("policy", "throttle policies", POLICIES, names);
         new EnvironmentPolicies(names, environment).check(sources);
     }
 
@@ -127,19 +127,26 @@ final class PolicyNames {
         }
     }
 
-    private static void checkTwins(Set<String> names) {
+    /**
+     * Checks that environment variables can tell names apart.
+     *
+     * @param kind the noun for what has the names, such as "policy"
+     * @param kinds the plural
+     * @param property the property that contains the names
+     * @throws RateLimitConfigurationException if two names are equal without their dashes
+     */
+    static void checkTwins(String kind, String kinds, String property, Set<String> names) {
         Map<String, String> seen = new HashMap<>();
         for (String name : new TreeSet<>(names)) {
             String twin = seen.put(name.replace("-", ""), name);
             if (twin != null) {
                 throw new RateLimitConfigurationException(
-                        "The throttle policies '" + twin + "' and '" + name
-                                + "' have the same name except for dashes. An"
-                                + " environment variable can't contain a dash: it would change one policy and add the"
-                                + " other.",
+                        "The " + kinds + " '" + twin + "' and '" + name
+                                + "' have the same name except for dashes. An environment variable can't contain a dash: it"
+                                + " would change one " + kind + " and add the other.",
                         "Remove or rename one of them. To set a value from the environment, use a placeholder in the"
                                 + " application's configuration: 'rate: ${MY_RATE:600/1m}'.",
-                        POLICIES + name);
+                        property + name);
             }
         }
     }

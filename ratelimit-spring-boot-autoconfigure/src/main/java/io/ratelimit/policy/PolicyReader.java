@@ -243,6 +243,8 @@ record PolicyReader(
     }
 
     private Map<String, BucketSpec> tiers(BucketSpec base) {
+        PolicyNames.checkTwins(
+                "tier", "tiers", property + ".tiers.", properties.tiers().keySet());
         Map<String, BucketSpec> specs = new HashMap<>();
         properties
                 .tiers()

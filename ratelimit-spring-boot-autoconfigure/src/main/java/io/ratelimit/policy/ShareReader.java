@@ -100,6 +100,7 @@ record ShareReader(String property, Policy policy, @Nullable BackendKind backend
 
     private ThrottlePolicy with(ThrottlePolicy read, Map<String, NamedShare> shares) {
         Map<String, BucketSpec> guaranteed = new LinkedHashMap<>();
+        PolicyNames.checkTwins("share", "shares", property + ".shares.", shares.keySet());
         Map<String, Integer> leave = new LinkedHashMap<>();
         shares.forEach((name, share) -> {
             String at = property + ".shares." + name;

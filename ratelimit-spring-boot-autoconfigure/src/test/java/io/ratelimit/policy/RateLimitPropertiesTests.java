@@ -10,9 +10,11 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.YamlApplication;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestKey.MissingKey;
+import io.ratelimit.policy.RateLimitProperties.GuaranteedShare;
 import io.ratelimit.policy.RateLimitProperties.Headers;
 import io.ratelimit.policy.RateLimitProperties.Lease;
 import io.ratelimit.policy.RateLimitProperties.MaxWait;
+import io.ratelimit.policy.RateLimitProperties.NamedShare;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.policy.RateLimitProperties.RejectionDelay;
 import java.nio.file.Path;
@@ -329,6 +331,37 @@ class RateLimitPropertiesTests {
                 .containsExactly("endpoint", "method");
         assertThat(properties.policies().get("per-user").rate()).hasToString("8/1s");
         assertThat(properties.policies().get("per-user").maxKeys()).isEqualTo(10);
+    }
+
+    @Test
+    void variablesChangeSharesTiersAndOverridesOfANamedPolicy() {
+        RateLimitProperties properties = read(new YamlApplication(directory, """
+                ratelimit.policies.per-user: { rate: 5/s, key: user, tier: role, tiers: { pro-plus: { rate: 50/s } } }
+                ratelimit.policies.for-all: { rate: 1000/s, guaranteed: { key: user, rate: 5/s, for: 10 } }
+                ratelimit.policies.shop: { rate: 100/s, tier: role, shares: { check-out: { guaranteed: 5/s } } }
+                """)
+                .withVariable("RATELIMIT_POLICIES_PER_USER_TIERS_PRO_PLUS_RATE", "60/s")
+                .withVariable("RATELIMIT_POLICIES_PER_USER_TIERS_PRO_PLUS_IN_FLIGHT", "7")
+                .withVariable("RATELIMIT_POLICIES_PER_USER_OVERRIDES_0_KEYS_0", "alice")
+                .withVariable("RATELIMIT_POLICIES_PER_USER_OVERRIDES_0_IN_FLIGHT", "8")
+                .withVariable("RATELIMIT_POLICIES_FOR_ALL_GUARANTEED_RATE", "6/s")
+                .withVariable("RATELIMIT_POLICIES_FOR_ALL_GUARANTEED_KEY_0", "ip")
+                .withVariable("RATELIMIT_POLICIES_SHOP_SHARES_CHECK_OUT_GUARANTEED", "7/s")
+                .withVariable("RATELIMIT_POLICIES_SHOP_SHARES_CHECK_OUT_CAPACITY", "9")
+                .withSystemProperty("ratelimit.policies.for-all.guaranteed.for", "20"));
+
+        Policy perUser = properties.policies().get("per-user");
+        assertThat(perUser.tiers()).containsOnlyKeys("pro-plus");
+        assertThat(perUser.tiers().get("pro-plus").rate()).hasToString("60/1s");
+        assertThat(perUser.tiers().get("pro-plus").inFlight()).isEqualTo(7);
+        assertThat(perUser.overrides().get(0).inFlight()).isEqualTo(8);
+        GuaranteedShare guaranteed = properties.policies().get("for-all").guaranteed();
+        assertThat(guaranteed.rate()).hasToString("6/1s");
+        assertThat(guaranteed.key()).extracting(KeyPart::name).containsExactly("ip");
+        assertThat(guaranteed.keys()).isEqualTo(20);
+        NamedShare share = properties.policies().get("shop").shares().get("check-out");
+        assertThat(share.guaranteed()).hasToString("7/1s");
+        assertThat(share.capacity()).isEqualTo(9);
     }
 
     @Test

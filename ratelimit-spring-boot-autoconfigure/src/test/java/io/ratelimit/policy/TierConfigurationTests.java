@@ -55,8 +55,8 @@ class TierConfigurationTests {
     @Test
     void anEnvironmentVariableMayChangeATierThatIsThere() {
         YamlApplication changed =
-                new YamlApplication(directory, YAML).withVariable("RATELIMIT_POLICIES_API_TIERS_PROPLUS_RATE", "60/s");
-        assertThat(tiers(changed)).containsEntry("pro-plus", BucketSpec.of("60/s"));
+                new YamlApplication(directory, YAML).withVariable("RATELIMIT_POLICIES_API_TIERS_PRO_PLUS_RATE", "60/s");
+        assertThat(tiers(changed)).isEqualTo(Map.of("pro-plus", BucketSpec.of("60/s")));
     }
 
     @Test
