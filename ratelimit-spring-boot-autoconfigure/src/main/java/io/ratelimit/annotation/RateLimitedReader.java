@@ -12,13 +12,13 @@ import io.ratelimit.annotation.SourceLocation.Signature;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestFacts.Current;
+import io.ratelimit.key.RequestKey;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import java.lang.reflect.Method;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -67,7 +67,7 @@ final class RateLimitedReader {
                                 ? null
                                 : new MethodCharge.Key(
                                         text("key"), key, limit.key().ofTexts()),
-                        cost(limit),
+                        cost(limit, tier),
                         condition,
                         settle,
                         tier,
@@ -198,12 +198,31 @@ final class RateLimitedReader {
         return RateLimitedScanner.annotatedMethod(annotation) != null;
     }
 
-    private @Nullable CallValue cost(AnnotatedPolicy limit) {
+    private @Nullable CallValue cost(AnnotatedPolicy limit, @Nullable CallValue tier) {
         CallValue cost = expression("cost");
         if (cost instanceof CallValue.Constant constant) {
-            checkFits(constant, limit);
+            String text = text("cost");
+            long tokens = valid(
+                    "cost '" + text + "'",
+                    () -> RequestCost.tokens(constant.value()),
+                    "Write a number, such as 'cost = \"5\"'.");
+            ConstantCost fixed =
+                    new ConstantCost(limit.cost().capped(tokens), name -> mayBeIn(name, tier, limit), location);
+            fixed.check(text, limit.policy(), keyOf(limit).overrides());
+            limit.throttler().checkChanges(fixed);
         }
         return cost;
+    }
+
+    private RequestKey keyOf(AnnotatedPolicy limit) {
+        return text("key").isEmpty() ? limit.key() : limit.key().ofTexts();
+    }
+
+    /** Returns whether a call may be in a tier: in one that the annotation or the policy selects for each call. */
+    private static boolean mayBeIn(String name, @Nullable CallValue tier, AnnotatedPolicy limit) {
+        return tier instanceof CallValue.Constant constant
+                ? name.equalsIgnoreCase(String.valueOf(constant.value()))
+                : tier != null || limit.key().tier() != null;
     }
 
     private @Nullable Written condition() {
@@ -239,22 +258,6 @@ final class RateLimitedReader {
                     "Write an expression over the result, such as 'settle = \"#result.usage.totalTokens\"'.");
         }
         return new Written(text, settle);
-    }
-
-    private void checkFits(CallValue.Constant cost, AnnotatedPolicy limit) {
-        String text = text("cost");
-        long tokens = valid(
-                "cost '" + text + "'",
-                () -> RequestCost.tokens(cost.value()),
-                "Write a number, such as 'cost = \"5\"'.");
-        long capacity = limit.policy().spec().capacity();
-        if (limit.cost().capped(tokens) > capacity) {
-            throw location.invalid(
-                    "has the cost " + text + ", but the capacity of '"
-                            + limit.policy().name() + "' is " + capacity + ": no call could ever be allowed",
-                    "Lower the cost to at most " + capacity + ", or raise the capacity.");
-        }
-        limit.throttler().checkChanges(new MinCapacity(limit.cost().capped(tokens), location));
     }
 
     private @Nullable Duration maxWait() {
@@ -349,18 +352,5 @@ final class RateLimitedReader {
                 "has the " + attribute + " '" + text + "', but there is no property '" + property + "'",
                 "Define '" + property + "', or write a default: '${" + property + ":" + example + "}'.",
                 missing);
-    }
-
-    /** A check that rejects changes of a policy which would make a constant cost larger than the capacity. */
-    private record MinCapacity(long cost, SourceLocation location) implements Consumer<ThrottlePolicy> {
-
-        @Override
-        public void accept(ThrottlePolicy policy) {
-            if (policy.spec().capacity() < cost) {
-                throw new IllegalArgumentException("capacity of '" + policy.name() + "' must be at least " + cost
-                        + ", the cost of " + location.annotation() + ", but was "
-                        + policy.spec().capacity() + ": no call could ever be allowed");
-            }
-        }
     }
 }

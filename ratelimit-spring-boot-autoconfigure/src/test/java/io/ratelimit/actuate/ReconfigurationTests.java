@@ -56,7 +56,7 @@ class ReconfigurationTests {
                   tier: role
                   paths: /plans
                 work: { rate: 2/1d, applies-to: annotated }
-                tenants: { key: user, rate: 2/1d, applies-to: annotated }
+                tenants: { key: user, rate: 2/1d, tiers: { vip: { rate: 4/1d } }, tier: role, applies-to: annotated }
                 priced: { rate: 50/1d, cost: 10, tiers: { low: { rate: 20/1d } }, tier: "header:Tier", paths: /priced }
                 capped: { rate: 50/1d, cost: "query('n')", max-cost: 20, paths: /capped }
             """;
@@ -194,6 +194,9 @@ class ReconfigurationTests {
                 .isThrownBy(() -> reconfigure("tenants", "1/1m"))
                 .withMessageMatching("capacity of 'tenants' must be at least 2, the cost of @RateLimited on .*Api"
                         + "\\.two.*, but was 1: no call could ever be allowed");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> reconfigure("tenants", "vip", "1/1m"))
+                .withMessageStartingWith("capacity of the tier 'vip' of 'tenants' must be at least 2, the cost of");
         assertThat(allowed("/priced", basic("alice"))).isEqualTo(5);
         reconfigure("priced", "10/1m");
         reconfigure("capped", "20/1m");

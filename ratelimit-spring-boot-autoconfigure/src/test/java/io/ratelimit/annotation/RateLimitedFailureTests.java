@@ -109,6 +109,27 @@ class RateLimitedFailureTests {
                 .contains("has a maxWait, but the throttle policy 'search' is one bucket with guaranteed shares"));
     }
 
+    /** The tiers and overrides that no call of the annotation has don't matter. */
+    @Test
+    void aConstantCostFitsTheTiersAndOverridesOfTheCalls() {
+        ApplicationContextRunner tiers = runner.withPropertyValues(
+                "ratelimit.policies.search.tiers.free.rate=1/1h", "ratelimit.policies.search.tiers.pro.rate=3/1h");
+        String free = "has the cost 2, but the capacity of the tier 'free' of 'search' is 1";
+        tiers.withBean(CostOfFree.class).run(context -> assertThat(messages(context.getStartupFailure()))
+                .contains(free));
+        tiers.withBean(CostOfAnyTier.class).run(context -> assertThat(messages(context.getStartupFailure()))
+                .contains(free));
+        tiers.withBean(CostOfPro.class).withBean(CostOfNoTier.class).run(context -> assertThat(context)
+                .hasNotFailed());
+        runner.withPropertyValues(
+                        "ratelimit.policies.search.key=user",
+                        "ratelimit.policies.search.overrides[0].keys=alice",
+                        "ratelimit.policies.search.overrides[0].rate=1/1h")
+                .withBean(CostOfNoTier.class)
+                .run(context -> assertThat(messages(context.getStartupFailure()))
+                        .contains("has the cost 2, but the capacity of an override of 'search' is 1"));
+    }
+
     static String messages(Throwable failure) {
         StringBuilder messages = new StringBuilder();
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
@@ -538,6 +559,26 @@ class RateLimitedFailureTests {
 
     static class Named {
         @RateLimited(rate = "1/1h", name = "named")
+        void call() {}
+    }
+
+    static class CostOfFree {
+        @RateLimited(policy = "search", cost = "2", tier = "'FREE'")
+        void call() {}
+    }
+
+    static class CostOfPro {
+        @RateLimited(policy = "search", cost = "2", tier = "'pro'")
+        void call() {}
+    }
+
+    static class CostOfAnyTier {
+        @RateLimited(policy = "search", cost = "2", tier = "#p0")
+        void call(String tier) {}
+    }
+
+    static class CostOfNoTier {
+        @RateLimited(policy = "search", cost = "2")
         void call() {}
     }
 }
