@@ -60,7 +60,8 @@ final class RateLimitedReader {
         CallValue tier = expression("tier");
         Duration maxWait = maxWait();
         Fallback fallback = fallback();
-        return limits().map(limit -> new MethodCharge(
+        return limits().peek(this::checkRate)
+                .map(limit -> new MethodCharge(
                         location.annotation(),
                         limit,
                         key == null
@@ -107,6 +108,26 @@ final class RateLimitedReader {
         return isInline ? Stream.of(inlineLimit()) : Stream.of(names).map(name -> policy(resolve("policy", name)));
     }
 
+    /** A cost would have no effect on calls in flight, as in the configuration. */
+    private void checkRate(AnnotatedPolicy limit) {
+        ThrottlePolicy policy = limit.policy();
+        Stream<BucketSpec> specs = Stream.of(
+                        Stream.of(policy.spec()),
+                        policy.tiers().values().stream(),
+                        keyOf(limit).overrides().specs())
+                .flatMap(own -> own);
+        if (limit.key().limit() == null && specs.noneMatch(BucketSpec::hasRate)) {
+            for (String attribute : List.of("cost", "settle")) {
+                if (!text(attribute).isEmpty()) {
+                    throw location.invalid(
+                            "has a " + attribute + ", but '" + policy.name()
+                                    + "' has no rate: its limit of calls in flight takes no tokens",
+                            "Add a rate to the limit, or remove the " + attribute + ".");
+                }
+            }
+        }
+    }
+
     /** Calls must report their end. */
     private void checkInFlight(MethodCharge charge) {
         if (!charge.limitsInFlight()) {
@@ -134,6 +155,13 @@ final class RateLimitedReader {
         Shares shares = policy.policy().shares();
         if (shares != null) {
             checkShares(name);
+        }
+        Duration maxWait = maxWait();
+        if (maxWait != null && !maxWait.isZero() && !policy.policy().lease().isZero()) {
+            throw location.invalid(
+                    "has a maxWait, but the throttle policy '" + name
+                            + "' has a lease, by which an instance decides calls by itself and in no order",
+                    "Remove the maxWait, or 'ratelimit.policies." + name + ".lease'.");
         }
         if (!text("tier").isEmpty() && policy.policy().tiers().isEmpty() && (shares == null || shares.each() != null)) {
             throw location.invalid(

@@ -3,6 +3,8 @@ package io.ratelimit.annotation;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
+import io.ratelimit.autoconfigure.RateLimitFailoverAutoConfiguration;
+import io.ratelimit.autoconfigure.RateLimitRedisAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitReportAutoConfiguration;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import java.util.List;
@@ -18,6 +20,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.context.PropertyPlaceholderAutoConfiguration;
+import org.springframework.boot.data.redis.autoconfigure.DataRedisAutoConfiguration;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
@@ -73,6 +76,8 @@ class RateLimitedFailureTests {
                 Arguments.of(
                         ConditionUnknown.class, "has an invalid condition '#size > 1': the method has no parameter"),
                 Arguments.of(Exempt.class, "stands beside a @RateLimitExempt, which would free the calls of the limit"),
+                Arguments.of(CostOfCallsInFlight.class, "has a cost, but 'o-call' has no rate"),
+                Arguments.of(SettledCallsInFlight.class, "has a settle, but 'o-call' has no rate"),
                 Arguments.of(NeverFits.class, "has the cost 3, but the capacity of 'search' is 2"),
                 Arguments.of(
                         NoFallback.class,
@@ -128,6 +133,35 @@ class RateLimitedFailureTests {
                 .withBean(CostOfNoTier.class)
                 .run(context -> assertThat(messages(context.getStartupFailure()))
                         .contains("has the cost 2, but the capacity of an override of 'search' is 1"));
+    }
+
+    @Test
+    void callsOfAPolicyWithALeaseDoNotWait() {
+        ApplicationContextRunner leased = runner.withConfiguration(AutoConfigurations.of(
+                        DataRedisAutoConfiguration.class,
+                        RateLimitRedisAutoConfiguration.class,
+                        RateLimitFailoverAutoConfiguration.class))
+                .withPropertyValues(
+                        "spring.data.redis.port=1",
+                        "ratelimit.policies.search.backend=redis",
+                        "ratelimit.policies.search.lease=50ms");
+        leased.withBean(WaitForShares.class).run(context -> assertThat(messages(context.getStartupFailure()))
+                .contains("has a maxWait, but the throttle policy 'search' has a lease"));
+        leased.withBean(NoWait.class).run(context -> assertThat(context).hasNotFailed());
+    }
+
+    @Test
+    void aPolicyOfCallsInFlightTakesACostWhereATierHasARate() {
+        ApplicationContextRunner calls = new ApplicationContextRunner()
+                .withConfiguration(AutoConfigurations.of(
+                        RateLimitAutoConfiguration.class, RateLimitAnnotationAutoConfiguration.class))
+                .withPropertyValues(
+                        "ratelimit.policies.search.in-flight=2", "ratelimit.policies.search.applies-to=annotated");
+        calls.withBean(CostOfNoTier.class).run(context -> assertThat(messages(context.getStartupFailure()))
+                .contains("has a cost, but 'search' has no rate"));
+        calls.withPropertyValues("ratelimit.policies.search.tiers.free.rate=2/1h")
+                .withBean(CostOfFree.class)
+                .run(context -> assertThat(context).hasNotFailed());
     }
 
     static String messages(Throwable failure) {
@@ -580,5 +614,22 @@ class RateLimitedFailureTests {
     static class CostOfNoTier {
         @RateLimited(policy = "search", cost = "2")
         void call() {}
+    }
+
+    static class NoWait {
+        @RateLimited(policy = "search", maxWait = "0s")
+        void call() {}
+    }
+
+    static class CostOfCallsInFlight {
+        @RateLimited(inFlight = "2", cost = "5")
+        void call() {}
+    }
+
+    static class SettledCallsInFlight {
+        @RateLimited(inFlight = "2", settle = "#result")
+        int call() {
+            return 1;
+        }
     }
 }

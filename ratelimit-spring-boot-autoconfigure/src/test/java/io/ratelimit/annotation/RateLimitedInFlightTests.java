@@ -60,7 +60,7 @@ class RateLimitedInFlightTests extends AnnotatedCalls {
             return result;
         }
 
-        @RateLimited(name = "mono", inFlight = "1", settle = "#result")
+        @RateLimited(name = "mono", rate = "100/1h", inFlight = "1", settle = "#result")
         @RateLimited("export")
         public Mono<Integer> mono(Mono<Integer> result) {
             return result;
