@@ -9,7 +9,6 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.demand.DemandListener;
-import io.ratelimit.logging.RateLimitLoggingAutoConfiguration.ShadowDemandLog;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;

@@ -3,20 +3,13 @@ package io.ratelimit.web.servlet;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.web.servlet.RawHttp.Response;
-import io.ratelimit.web.servlet.endpoint.RequestPath;
 import java.util.List;
-import java.util.SplittableRandom;
-import org.junit.jupiter.api.RepeatedTest;
-import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
-import org.springframework.http.server.PathContainer;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
-import org.springframework.web.util.pattern.PathPattern;
-import org.springframework.web.util.pattern.PathPatternParser;
 
 /** A long path neither bypasses a limit nor makes a rejection expensive. */
 class LongPathTests {
@@ -47,9 +40,6 @@ class LongPathTests {
                   rate: 2/1h
                   exclude-paths: [/api/**, /login, "/tenants/**", /other/**]
             """;
-
-    /** The number of segments above which a path is shortened. */
-    private static final int MAX_SEGMENTS = 64;
 
     private static final String DEEP = "/a".repeat(400);
     private static final String SLASHES = "/".repeat(3_000);
@@ -109,46 +99,6 @@ class LongPathTests {
         assertThat(server.available("api")).isEqualTo(2);
         assertThat(server.available("elsewhere")).isEqualTo(2);
         assertThat(server.available("by-endpoint", "none")).isEqualTo(1);
-    }
-
-    @RepeatedTest(200)
-    void patternsMatchAShortenedPathLikeTheWholePath(RepetitionInfo run) {
-        SplittableRandom random = new SplittableRandom(run.getCurrentRepetition());
-        for (int i = 0; i < 200; i++) {
-            String text = pattern(random);
-            String path = path(random);
-            PathPattern pattern = PathPatternParser.defaultInstance.parse(text);
-            PathContainer shortened = RequestPath.sent(path).parsed();
-            assertThat(pattern.matches(shortened))
-                    .as("seed %d: %s, %s", run.getCurrentRepetition(), text, path)
-                    .isEqualTo(pattern.matches(PathContainer.parsePath(path)));
-            assertThat(shortened.elements()).hasSizeLessThanOrEqualTo(2 * MAX_SEGMENTS + 2);
-        }
-    }
-
-    private static String pattern(SplittableRandom random) {
-        String anywhere = random.nextBoolean() ? "/**" : "/{*rest}";
-        String fixed = segments(random, random.nextInt(5), "a", "b", "{v%d}", "*", "a*", "?");
-        return switch (random.nextInt(3)) {
-            case 0 -> anywhere + fixed;
-            case 1 -> fixed + anywhere;
-            default -> fixed + (fixed.isEmpty() || random.nextInt(4) == 0 ? "/" : "");
-        };
-    }
-
-    /** Lengths around the one from which a path is shortened, and far above it. */
-    private static String path(SplittableRandom random) {
-        int most = random.nextBoolean() ? 6 : random.nextBoolean() ? MAX_SEGMENTS + 4 : 600;
-        String path = segments(random, random.nextInt(most), "a", "b", "ab", "", ";a=b;c", "a;a=", "x%%61", ".");
-        return path + (path.isEmpty() || random.nextInt(3) == 0 ? "/" : "");
-    }
-
-    private static String segments(SplittableRandom random, int count, String... words) {
-        StringBuilder path = new StringBuilder();
-        for (int i = 0; i < count; i++) {
-            path.append('/').append(words[random.nextInt(words.length)].formatted(i));
-        }
-        return path.toString();
     }
 
     @RestController

@@ -28,7 +28,7 @@ public final class RequestPath {
      */
 
     /** Path patterns with half as many segments are unheard of. */
-    private static final int MAX_SEGMENTS = 64;
+    static final int MAX_SEGMENTS = 64;
 
     private static final PathContainer.Options WITHOUT_DECODING = PathContainer.Options.create('/', false);
 
