@@ -94,19 +94,10 @@ class ArchitectureTests {
     }
 
     @Test
-    void keysStandOnTheCoreAndSpring() {
-        holds(classes()
-                .that()
-                .resideInAPackage(KEY + "..")
-                .should()
-                .onlyDependOnClassesThat()
-                .resideInAnyPackage(
-                        CORE,
-                        KEY + "..",
-                        "java..",
-                        "org.jspecify..",
-                        "org.springframework..",
-                        "org.apache.commons.logging.."));
+    void aLibraryStandsOnlyOnTheAllowedOnes() {
+        holds(importsOnly(CORE, CORE, "com.github.benmanes.caffeine.."));
+        holds(importsOnly(DEMAND, CORE, DEMAND));
+        holds(importsOnly(KEY + "..", CORE, KEY + "..", "org.springframework..", "org.apache.commons.logging.."));
     }
 
     @Test
@@ -181,6 +172,16 @@ class ArchitectureTests {
                 .onlyDependOnClassesThat(not(resideInAPackage(CORE + ".."))
                         .or(resideInAPackage(name))
                         .or(resideInAnyPackage(others)));
+    }
+
+    /** @param others the packages beside those of the JDK and JSpecify */
+    private static ArchRule importsOnly(String name, String... others) {
+        return classes()
+                .that()
+                .resideInAPackage(name)
+                .should()
+                .onlyDependOnClassesThat(
+                        resideInAnyPackage("java..", "org.jspecify..").or(resideInAnyPackage(others)));
     }
 
     private static ArchRule isImportedOnlyBy(String name, String... technology) {
