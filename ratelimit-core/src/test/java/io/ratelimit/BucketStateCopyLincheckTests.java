@@ -14,8 +14,10 @@ import org.junit.jupiter.api.Test;
 @Tag("lincheck")
 public class BucketStateCopyLincheckTests {
 
-    private volatile BucketState state =
-            new BucketState(TickScale.of(BucketSpec.of("1/1ms").withCapacity(3), 0), 0);
+    /** Shared, since Lincheck creates an object of this class for each of its many runs. */
+    private static final TickScale SCALE = TickScale.of(BucketSpec.of("1/1ms").withCapacity(3), 0);
+
+    private volatile BucketState state = new BucketState(SCALE, 0);
 
     @Operation
     public long take(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {

@@ -14,8 +14,10 @@ import org.junit.jupiter.api.Test;
 @Tag("lincheck")
 public class BucketStateLincheckTests {
 
-    private final BucketState state =
-            new BucketState(TickScale.of(BucketSpec.of("1/1ms").withCapacity(2), 0), 0);
+    /** Shared, since Lincheck creates an object of this class for each of its many runs. */
+    private static final TickScale SCALE = TickScale.of(BucketSpec.of("1/1ms").withCapacity(2), 0);
+
+    private final BucketState state = new BucketState(SCALE, 0);
 
     @Operation
     public long take(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {

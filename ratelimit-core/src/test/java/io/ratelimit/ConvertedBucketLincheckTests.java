@@ -19,12 +19,14 @@ public class ConvertedBucketLincheckTests {
 
     private static final long HALF_LIFE = 1L << 40;
 
-    private final TickScale[] scales = {
+    /** Shared, since Lincheck creates an object of this class for each of its many runs. */
+    private static final TickScale[] SCALES = {
         TickScale.of(BucketSpec.of("1/1ms").withCapacity(4), 0),
         TickScale.of(BucketSpec.of("2/1ms").withCapacity(4), 0)
     };
+
     private final Object map = new Object();
-    private volatile BucketState written = new BucketState(scales[0], 0);
+    private volatile BucketState written = new BucketState(SCALES[0], 0);
 
     /** Where a call finds the bucket before it looks at the map. */
     private volatile BucketState indexed = written;
@@ -33,7 +35,7 @@ public class ConvertedBucketLincheckTests {
     public boolean take(@Param(name = "tokens") int tokens, @Param(name = "spec") int spec) {
         long taken = BucketState.CLOSED;
         while (taken == BucketState.CLOSED) {
-            taken = bucket(scales[spec]).take(tokens, 0, 0);
+            taken = bucket(SCALES[spec]).take(tokens, 0, 0);
         }
         return taken >= 0;
     }
@@ -60,14 +62,14 @@ public class ConvertedBucketLincheckTests {
 
     @Operation
     public void write(@Param(name = "spec") int spec) {
-        write(scales[spec]);
+        write(SCALES[spec]);
     }
 
     @Operation
     public void reset() {
         synchronized (map) {
             ConvertedBucket.close(written);
-            written = new BucketState(scales[0], 0);
+            written = new BucketState(SCALES[0], 0);
         }
     }
 

@@ -18,8 +18,10 @@ public class ReservationLincheckTests {
 
     private static final long TOKEN = 1_000_000;
 
-    private final BucketState state =
-            new BucketState(TickScale.of(BucketSpec.of("1/1ms").withCapacity(2), 0), 0);
+    /** Shared, since Lincheck creates an object of this class for each of its many runs. */
+    private static final TickScale SCALE = TickScale.of(BucketSpec.of("1/1ms").withCapacity(2), 0);
+
+    private final BucketState state = new BucketState(SCALE, 0);
 
     public ReservationLincheckTests() {
         state.take(2, 0, 0);

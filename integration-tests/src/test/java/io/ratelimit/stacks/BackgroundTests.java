@@ -17,6 +17,9 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.SpringBootConfiguration;
@@ -39,6 +42,24 @@ class BackgroundTests {
 
     private static final String POLICY = "ratelimit.policies.calls: { rate: 2/1h, applies-to: annotated }";
 
+    private static RunningApplication application;
+
+    @BeforeAll
+    static void start() {
+        application = RunningApplication.start(Application.class, POLICY);
+    }
+
+    @AfterAll
+    static void stop() {
+        application.close();
+    }
+
+    @BeforeEach
+    void reset() {
+        application.bean(Throttlers.class).reset("calls");
+        application.bean(Listeners.class).heard().set(0);
+    }
+
     @Test
     void aDeniedRunOfAScheduledMethodIsSkippedAndTheNextOneComes() {
         try (RunningApplication application = RunningApplication.start(Scheduling.class, POLICY)) {
@@ -54,52 +75,44 @@ class BackgroundTests {
 
     @Test
     void aListenerWaitsForItsTokens() {
-        try (RunningApplication application = RunningApplication.start(Application.class, POLICY)) {
-            Listeners listeners = application.bean(Listeners.class);
-            application.publish("first");
-            application.publish("second");
+        Listeners listeners = application.bean(Listeners.class);
+        application.publish("first");
+        application.publish("second");
 
-            CompletableFuture<Void> third = CompletableFuture.runAsync(() -> application.publish("third"));
-            Awaitility.await().until(() -> application.time().waiting() == 1);
-            assertThat(listeners.heard()).hasValue(2);
+        CompletableFuture<Void> third = CompletableFuture.runAsync(() -> application.publish("third"));
+        Awaitility.await().until(() -> application.time().waiting() == 1);
+        assertThat(listeners.heard()).hasValue(2);
 
-            application.time().advance(Duration.ofMinutes(30));
-            third.join();
-            assertThat(listeners.heard()).hasValue(3);
-        }
+        application.time().advance(Duration.ofMinutes(30));
+        third.join();
+        assertThat(listeners.heard()).hasValue(3);
     }
 
     @Test
     void aDeniedListenerThrowsToThePublisher() {
-        try (RunningApplication application = RunningApplication.start(Application.class, POLICY)) {
-            application.publish(1);
-            application.publish(2);
+        application.publish(1);
+        application.publish(2);
 
-            assertThatThrownBy(() -> application.publish(3))
-                    .isInstanceOfSatisfying(RateLimitExceededException.class, denied -> assertThat(denied.retryAfter())
-                            .isEqualTo(Duration.ofMinutes(30)));
-        }
+        assertThatThrownBy(() -> application.publish(3))
+                .isInstanceOfSatisfying(RateLimitExceededException.class, denied -> assertThat(denied.retryAfter())
+                        .isEqualTo(Duration.ofMinutes(30)));
     }
 
     @Test
     void anAsynchronousCallFailsItsFuture() {
-        try (RunningApplication application = RunningApplication.start(Application.class, POLICY)) {
-            Listeners listeners = application.bean(Listeners.class);
-            assertThat(listeners.later().join()).isEqualTo("done");
-            assertThat(listeners.later().join()).isEqualTo("done");
+        Listeners listeners = application.bean(Listeners.class);
+        assertThat(listeners.later().join()).isEqualTo("done");
+        assertThat(listeners.later().join()).isEqualTo("done");
 
-            assertThatThrownBy(() -> listeners.later().join())
-                    .isInstanceOf(CompletionException.class)
-                    .hasCauseInstanceOf(RateLimitExceededException.class);
-        }
+        assertThatThrownBy(() -> listeners.later().join())
+                .isInstanceOf(CompletionException.class)
+                .hasCauseInstanceOf(RateLimitExceededException.class);
     }
 
     @Test
     void aRefreshChangesALimitOnlyByCode() {
-        try (RunningApplication application = RunningApplication.start(Application.class, POLICY)) {
-            change(application, "30/1h");
-            assertThat(spec(application)).isEqualTo(BucketSpec.of("2/1h"));
-        }
+        change(application, "30/1h");
+        assertThat(spec(application)).isEqualTo(BucketSpec.of("2/1h"));
         try (RunningApplication application = RunningApplication.start(Refreshing.class, POLICY)) {
             change(application, "30/1h");
             assertThat(spec(application)).isEqualTo(BucketSpec.of("30/1h"));

@@ -9,6 +9,7 @@ import graphql.GraphQLError;
 import graphql.GraphqlErrorBuilder;
 import graphql.schema.DataFetchingEnvironment;
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimitExceededException;
 import io.ratelimit.annotation.RateLimited;
 import io.ratelimit.migration.Client;
@@ -30,6 +31,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.glassfish.jersey.server.ResourceConfig;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.SpringBootConfiguration;
@@ -55,6 +57,25 @@ import org.springframework.web.socket.config.annotation.WebSocketMessageBrokerCo
 /** The web rows of {@code docs/stacks.md}. */
 @Tag("slow")
 class WebStacksTests {
+
+    /** The application with the policy of the annotated methods alone. */
+    private static RunningApplication withCalls;
+
+    @AfterAll
+    static void stop() {
+        if (withCalls != null) {
+            withCalls.close();
+        }
+    }
+
+    /** Returns the application whose annotated methods alone are limited, with a full bucket. */
+    private static RunningApplication withCalls() {
+        if (withCalls == null) {
+            withCalls = start("");
+        }
+        withCalls.bean(Throttlers.class).reset("calls");
+        return withCalls;
+    }
 
     /** Starts the application with policies beside that of the annotated methods, each call of which it allows once an hour. */
     private static RunningApplication start(String policies) {
@@ -111,10 +132,9 @@ class WebStacksTests {
     /** Jersey's own exception mapper answers before the exception reaches a filter. */
     @Test
     void aDeniedCallInAJerseyResourceIsA500() {
-        try (RunningApplication application = start("")) {
-            assertThat(application.client().get("/jersey/call").body()).isEqualTo("called");
-            assertThat(application.client().get("/jersey/call").statusCode()).isEqualTo(500);
-        }
+        RunningApplication application = withCalls();
+        assertThat(application.client().get("/jersey/call").body()).isEqualTo("called");
+        assertThat(application.client().get("/jersey/call").statusCode()).isEqualTo(500);
     }
 
     private static String violated(HttpResponse<String> rejection) {
@@ -132,19 +152,17 @@ class WebStacksTests {
 
     @Test
     void aDeniedResolverIsAnErrorOfItsField() {
-        try (RunningApplication application = start("")) {
-            assertThat(graphQl(application, "{ orders }").body()).isEqualTo("{\"data\":{\"orders\":\"all\"}}");
+        RunningApplication application = withCalls();
+        assertThat(graphQl(application, "{ orders }").body()).isEqualTo("{\"data\":{\"orders\":\"all\"}}");
 
-            HttpResponse<String> plain = graphQl(application, "{ orders }");
-            assertThat(plain.statusCode()).isEqualTo(200);
-            assertThat(plain.body()).contains("\"orders\":null", "\"classification\":\"INTERNAL_ERROR\"");
+        HttpResponse<String> plain = graphQl(application, "{ orders }");
+        assertThat(plain.statusCode()).isEqualTo(200);
+        assertThat(plain.body()).contains("\"orders\":null", "\"classification\":\"INTERNAL_ERROR\"");
 
-            HttpResponse<String> handled = graphQl(application, "{ handled }");
-            assertThat(handled.statusCode()).isEqualTo(200);
-            assertThat(handled.body())
-                    .contains(
-                            "\"handled\":null", "\"retryAfterMs\":3600000", "\"classification\":\"TOO_MANY_REQUESTS\"");
-        }
+        HttpResponse<String> handled = graphQl(application, "{ handled }");
+        assertThat(handled.statusCode()).isEqualTo(200);
+        assertThat(handled.body())
+                .contains("\"handled\":null", "\"retryAfterMs\":3600000", "\"classification\":\"TOO_MANY_REQUESTS\"");
     }
 
     private static HttpResponse<String> graphQl(RunningApplication application, String query) {
@@ -175,13 +193,12 @@ class WebStacksTests {
 
     @Test
     void aMessageIsLimitedByTheAnnotation() throws InterruptedException {
-        try (RunningApplication application = start("")) {
-            Stomp stomp = Stomp.connect(application.client());
-            stomp.send("/app/chat");
-            assertThat(stomp.next()).contains("destination:/topic/answers", "chat");
-            stomp.send("/app/chat");
-            assertThat(stomp.next()).contains("destination:/user/queue/errors", "retry after PT1H");
-        }
+        RunningApplication application = withCalls();
+        Stomp stomp = Stomp.connect(application.client());
+        stomp.send("/app/chat");
+        assertThat(stomp.next()).contains("destination:/topic/answers", "chat");
+        stomp.send("/app/chat");
+        assertThat(stomp.next()).contains("destination:/user/queue/errors", "retry after PT1H");
     }
 
     /** A connection with the two subscriptions of the tests. */
