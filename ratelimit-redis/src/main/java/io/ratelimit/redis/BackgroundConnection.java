@@ -80,8 +80,8 @@ final class BackgroundConnection<T> {
     }
 
     /**
-     * Begins to open another connection. Once open, it replaces the present one, which is closed. If an attempt is being made,
-     * another one follows if it fails.
+     * Begins to open another connection. Once open, it replaces the present one, which is closed. If an attempt is being made
+     * and fails after half a second or more, another one follows.
      */
     synchronized void renew() {
         Attempt<T> attempt = latest;

@@ -16,6 +16,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -30,7 +31,8 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 @Tag("slow")
 class JdbcOutageTests {
 
-    private static final int CLIENTS = 5;
+    private static final long PAUSE = Duration.ofMillis(10).toNanos();
+    private static final int CLIENTS = 8;
 
     /** The deadline, plus a margin for a busy machine. */
     private static final Duration GENEROUS = Duration.ofMillis(100 + 400);
@@ -40,7 +42,7 @@ class JdbcOutageTests {
 
     private record Answer(int status, long nanos) {}
 
-    /** Clients that send requests until they are closed. */
+    /** Clients that send requests until they are closed, and wait for a moment after each answer. */
     private static final class Clients implements AutoCloseable {
 
         private final ConcurrentLinkedQueue<Answer> answers = new ConcurrentLinkedQueue<>();
@@ -55,6 +57,7 @@ class JdbcOutageTests {
                         long began = System.nanoTime();
                         int status = application.status("/a");
                         answers.add(new Answer(status, System.nanoTime() - began));
+                        LockSupport.parkNanos(PAUSE);
                     }
                 }));
             }
