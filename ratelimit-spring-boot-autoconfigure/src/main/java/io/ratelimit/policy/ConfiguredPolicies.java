@@ -317,7 +317,7 @@ public final class ConfiguredPolicies {
         /**
          * Checks a change of the running policy. A change that the configuration could not have is rejected.
          *
-         * @throws IllegalArgumentException if a bucket of the changed policy could never hold the cost
+         * @throws IllegalArgumentException if a bucket could never hold the cost, or fills too fast for the lease
          */
         void checkChange(ThrottlePolicy changed) {
             long cost = cost().minTokens();
@@ -327,6 +327,8 @@ public final class ConfiguredPolicies {
             }
             checkHolds("the cost", cost, changed.spec(), name);
             checkPeriod(changed.spec(), policy.spec(), name);
+            PolicyReader.checkLease(changed, Stream.empty());
+            ShareReader.checkLeft(changed, cost);
             for (Map.Entry<String, BucketSpec> tier : changed.tiers().entrySet()) {
                 String owner = "the tier '" + tier.getKey() + "' of " + name;
                 checkHolds("the cost", cost, tier.getValue(), owner);

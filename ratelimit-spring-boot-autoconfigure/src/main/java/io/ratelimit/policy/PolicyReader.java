@@ -343,34 +343,38 @@ record PolicyReader(
                             + " in which they reach the backend",
                     "remove '" + property + ".max-wait'");
         }
-        Stream.concat(Stream.of(policy.spec()), policy.tiers().values().stream())
-                .forEach(spec -> checkLease(lease, spec));
-        properties.overrides().stream()
+        Stream<BucketSpec> overrides = properties.overrides().stream()
                 .filter(override -> override.rate() != null)
-                .forEach(override -> checkLease(
-                        lease, spec(override.rate(), override.capacity(), properties, property, "this override")));
-        return policy.withLease(lease);
+                .map(override -> spec(override.rate(), override.capacity(), properties, property, "this override"));
+        return valid(property + ".lease", lease, () -> {
+            checkLease(policy.withLease(lease), overrides);
+            return policy.withLease(lease);
+        });
     }
 
-    /** @param action what to do instead of removing the lease; null if nothing else helps */
-    private RateLimitConfigurationException wrongLease(String mistake, @Nullable String action) {
+    /** @param action what to do instead of removing the lease */
+    private RateLimitConfigurationException wrongLease(String mistake, String action) {
         return new RateLimitConfigurationException(
-                "'" + property + ".lease' " + mistake + ".",
-                "Remove 'lease'" + (action == null ? "" : ", or " + action) + ".",
-                property + ".lease");
+                "'" + property + ".lease' " + mistake + ".", "Remove 'lease', or " + action + ".", property + ".lease");
     }
 
-    private void checkLease(Duration lease, BucketSpec spec) {
-        Duration longest = spec.timeToFull().dividedBy(MIN_LEASES_TO_FULL);
-        if (lease.compareTo(longest) > 0) {
-            throw wrongLease(
-                    "must be at most a quarter of the time in which a bucket of " + spec + " fills, "
-                            + Rate.format(longest) + ", but was " + Rate.format(lease)
-                            + ": the tokens that come back within a lease are missing from bursts",
-                    spec.capacity() < MIN_LEASED_CAPACITY
-                            ? null
-                            : "set '" + property + ".lease: " + Rate.format(suggested(longest)) + "'");
-        }
+    /** @throws IllegalArgumentException if the lease is too long for a limit of the policy, or for one of the overrides */
+    static void checkLease(ThrottlePolicy policy, Stream<BucketSpec> overrides) {
+        String lease = "'" + RateLimitProperties.property(policy.name()) + ".lease";
+        Stream.of(Stream.of(policy.spec()), policy.tiers().values().stream(), overrides)
+                .flatMap(specs -> specs)
+                .forEach(spec -> {
+                    Duration longest = spec.timeToFull().dividedBy(MIN_LEASES_TO_FULL);
+                    if (policy.lease().compareTo(longest) > 0) {
+                        throw new IllegalArgumentException(lease + "' must be at most a quarter of the time in which a"
+                                + " bucket of " + spec + " fills, " + Rate.format(longest) + ", but was "
+                                + Rate.format(policy.lease()) + ": the tokens that come back within a lease are missing"
+                                + " from bursts: remove 'lease'"
+                                + (spec.capacity() < MIN_LEASED_CAPACITY
+                                        ? ""
+                                        : ", or set " + lease + ": " + Rate.format(suggested(longest)) + "'"));
+                    }
+                });
     }
 
     /** Returns a fifth of the longest lease, which costs 5 % of the burst, in whole milliseconds if there are any. */

@@ -1,7 +1,5 @@
 package io.ratelimit.policy;
 
-import static java.util.Objects.requireNonNull;
-
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Rate;
@@ -99,8 +97,8 @@ record ShareReader(String property, Policy policy, @Nullable BackendKind backend
     }
 
     private ThrottlePolicy with(ThrottlePolicy read, Map<String, NamedShare> shares) {
-        Map<String, BucketSpec> guaranteed = new LinkedHashMap<>();
         PolicyNames.checkTwins("share", "shares", property + ".shares.", shares.keySet());
+        Map<String, BucketSpec> guaranteed = new LinkedHashMap<>();
         Map<String, Integer> leave = new LinkedHashMap<>();
         shares.forEach((name, share) -> {
             String at = property + ".shares." + name;
@@ -131,22 +129,29 @@ record ShareReader(String property, Policy policy, @Nullable BackendKind backend
                     "'" + property + "' has a max-wait but no guaranteed share, so no request waits.",
                     "Remove '" + property + ".max-wait', or guarantee a share to the requests that may wait.");
         }
-        leave.forEach((name, percent) -> checkLeft(divided, name, percent));
-        return divided;
+        return PolicyReader.valid(property + ".shares", shares.keySet(), () -> {
+            checkLeft(divided, ConfiguredPolicy.cost(policy).minTokens());
+            return divided;
+        });
     }
 
-    private void checkLeft(ThrottlePolicy divided, String name, int percent) {
-        long capacity = divided.spec().capacity();
-        long reserve = requireNonNull(divided.shares()).reserve();
-        long left = capacity - Math.max(reserve, (capacity * percent + 99) / 100);
-        long cost = ConfiguredPolicy.cost(policy).minTokens();
-        if (left < cost) {
-            throw mistake(
-                    "The requests of '" + name + "' can take at most " + left + " of the capacity of '"
-                            + divided.name() + "', " + capacity + ", but cost " + cost
-                            + ": none could ever be allowed.",
-                    "Lower '" + property + ".shares." + name + ".leave', or raise '" + property + ".capacity'.");
+    /** @throws IllegalArgumentException if requests of a share that leaves a percentage could never take the cost */
+    static void checkLeft(ThrottlePolicy policy, long cost) {
+        Shares shares = policy.shares();
+        if (shares == null) {
+            return;
         }
+        long capacity = policy.spec().capacity();
+        String property = RateLimitProperties.property(policy.name());
+        shares.leave().forEach((name, percent) -> {
+            long left = capacity - Math.max(shares.reserve(), (capacity * percent + 99) / 100);
+            if (left < cost) {
+                throw new IllegalArgumentException("The requests of '" + name + "' can take at most " + left
+                        + " of the capacity of '" + policy.name() + "', " + capacity + ", but cost " + cost
+                        + ": none could ever be allowed: raise '" + property + ".capacity', or lower '" + property
+                        + ".shares." + name + ".leave'");
+            }
+        });
     }
 
     private BucketSpec lane(@Nullable Rate rate, @Nullable Long capacity, String at, String rateName) {
