@@ -114,12 +114,12 @@ record PolicyReader(
     private void checkWithoutRate() {
         Map<String, Boolean> written = new LinkedHashMap<>();
         written.put("capacity", properties.capacity() != null);
-        written.put("refill", properties.refill() != Refill.GREEDY);
-        written.put("cost", properties.cost() != RequestCost.ONE);
-        written.put("max-cost", properties.maxCost() != null);
-        written.put("settle", properties.settle() != null);
-        written.put("refund-on", !properties.refundOn().isEmpty());
         if (!rateElsewhere()) {
+            written.put("refill", properties.refill() != Refill.GREEDY);
+            written.put("cost", properties.cost() != RequestCost.ONE);
+            written.put("max-cost", properties.maxCost() != null);
+            written.put("settle", properties.settle() != null);
+            written.put("refund-on", !properties.refundOn().isEmpty());
             written.put("max-keys", properties.maxKeys() != ThrottlePolicy.DEFAULT_MAX_KEYS);
             written.put("lease", properties.lease() != null);
         }

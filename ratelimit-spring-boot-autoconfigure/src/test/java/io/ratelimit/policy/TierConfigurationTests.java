@@ -76,4 +76,18 @@ class TierConfigurationTests {
                 directory, API + ": { key: user, in-flight: 2, tiers: { a: { in-flight: 8 } }, tier: role }");
         assertThat(tiers(application)).isEqualTo(Map.of("a", BucketSpec.inFlight(8)));
     }
+
+    @Test
+    void theTokensOfATierMayHaveACostWhereThePolicyHasOnlyANumberOfRequestsInFlight() {
+        YamlApplication application = new YamlApplication(
+                directory,
+                API + ": { key: user, in-flight: 2, tiers: { a: { rate: 8/s } }, tier: role, cost: 3, max-cost: 5,"
+                        + " refund-on: 5xx, settle: code, refill: interval }");
+        assertThat(tiers(application))
+                .isEqualTo(Map.of(
+                        "a",
+                        BucketSpec.of("8/s")
+                                .withRefill(BucketSpec.Refill.INTERVAL)
+                                .withInFlight(2)));
+    }
 }
