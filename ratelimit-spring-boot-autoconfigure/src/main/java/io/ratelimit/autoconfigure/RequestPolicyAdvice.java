@@ -3,6 +3,7 @@ package io.ratelimit.autoconfigure;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.ip.IpNetwork;
+import io.ratelimit.policy.Phase;
 import io.ratelimit.policy.RateLimitProperties.OverrideEntry.Text;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.web.servlet.RequestPolicy;
@@ -35,6 +36,7 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
     /** Adds all that is known before the server has started. */
     void addAll() {
         warnOfMissingModule("Spring Security", SPRING_SECURITY, "user", "unless something else authenticates, ");
+        warnOfMissingModule("Spring Security", SPRING_SECURITY, "role", "");
         warnOfMissingModule("Spring Security's OAuth2", OAUTH2, "claim:", "");
         if (!policies.isEmpty()) {
             for (String endpoint : endpoints.ineffectiveExemptions()) {
@@ -68,24 +70,47 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
      */
     void warnOfUnknownNames(List<String> patterns, String contextPath) {
         for (RequestPolicy policy : policies) {
-            for (String part : policy.policy().key()) {
-                warn(policy, part.startsWith(PATH_VARIABLE) ? variable(part, patterns) : null);
+            for (Selector selector : Selector.of(policy)) {
+                warn(policy, selector.name.startsWith(PATH_VARIABLE) ? variable(selector, patterns) : null);
             }
         }
         warnOfContextPath(contextPath, patterns);
     }
 
-    private static @Nullable String variable(String part, List<String> patterns) {
-        String name = part.substring(PATH_VARIABLE.length());
+    private static @Nullable String variable(Selector selector, List<String> patterns) {
+        String name = selector.name.substring(PATH_VARIABLE.length());
         boolean exists = patterns.stream()
                 .anyMatch(pattern -> pattern.contains("{" + name + "}")
                         || pattern.contains("{" + name + ":")
                         || pattern.contains("{*" + name + "}"));
         return exists
                 ? null
-                : "No endpoint has the path variable '" + name
-                        + "', by which the throttle policy '<policy>' is keyed: 'on-missing-key' decides for all"
-                        + " requests";
+                : "No endpoint has the path variable '" + name + "', by which the throttle policy '<policy>' "
+                        + selector.use + ": " + selector.withoutText;
+    }
+
+    /**
+     * A fact of requests that selects their bucket, guaranteed share or tier.
+     *
+     * @param name the part of a key, or {@code role}
+     * @param withoutText the consequence for requests that don't have the fact
+     */
+    private record Selector(String name, String use, String withoutText) {
+
+        static List<Selector> of(RequestPolicy policy) {
+            List<Selector> selectors = new ArrayList<>();
+            for (KeyPart part : policy.key().parts()) {
+                selectors.add(new Selector(part.name(), "is keyed", "'on-missing-key' decides for all requests"));
+            }
+            for (KeyPart part : policy.key().lane()) {
+                selectors.add(new Selector(part.name(), "guarantees shares", "no request has one"));
+            }
+            if (policy.key().tier() != null) {
+                String unit = policy.policy().shares() == null ? "tiers" : "shares";
+                selectors.add(new Selector(policy.key().tier().toString(), "selects " + unit, "no request has one"));
+            }
+            return selectors;
+        }
     }
 
     /** Returns whether any policy is limited to some paths. */
@@ -134,13 +159,12 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
     private void warnOfMissingModule(String module, String type, String part, String unless) {
         if (!ClassUtils.isPresent(type, RequestPolicyAdvice.class.getClassLoader())) {
             for (RequestPolicy policy : policies) {
-                for (String name : policy.policy().key()) {
-                    if (name.startsWith(part)) {
+                for (Selector selector : Selector.of(policy)) {
+                    if (selector.name.startsWith(part)) {
                         warn(
                                 policy,
-                                "Throttle policy '<policy>' is keyed by " + name + ", but " + module
-                                        + " is not on the class path: " + unless
-                                        + "'on-missing-key' decides for all requests");
+                                "Throttle policy '<policy>' " + selector.use + " by " + selector.name + ", but "
+                                        + module + " is not on the class path: " + unless + selector.withoutText);
                     }
                 }
             }
@@ -156,12 +180,11 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
                     + " 'ratelimit.policies.<policy>.refund-on: authenticated', or list the statuses of a success,"
                     + " such as 2xx";
         }
-        return refundOn != null
-                        && refundOn.isAuthenticated()
-                        && policy.policy().key().contains("user")
-                ? "Throttle policy '<policy>' is keyed by user, and returns the tokens of authenticated requests: it"
-                        + " limits only requests without a user. Remove 'ratelimit.policies.<policy>.refund-on', or"
-                        + " key the policy by 'ip'"
+        return refundOn != null && refundOn.isAuthenticated() && policy.phase() == Phase.AFTER_AUTHENTICATION
+                ? "Throttle policy '<policy>' decides after authentication, and returns the tokens of authenticated"
+                        + " requests: it limits only requests without a user. Remove"
+                        + " 'ratelimit.policies.<policy>.refund-on', or set"
+                        + " 'ratelimit.policies.<policy>.phase: before-authentication' and key the policy by 'ip'"
                 : null;
     }
 

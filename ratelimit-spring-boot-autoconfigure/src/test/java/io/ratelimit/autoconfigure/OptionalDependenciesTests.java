@@ -56,6 +56,10 @@ class OptionalDependenciesTests {
                 .contains(
                         "Throttle policy 'tenants' is keyed by claim:tenant, but Spring Security's OAuth2 is not on the"
                                 + " class path: 'on-missing-key' decides for all requests")
+                .contains("Throttle policy 'roles' selects tiers by role, but Spring Security is not on the class path:"
+                        + " no request has one")
+                .contains("Throttle policy 'shared' guarantees shares by user, but Spring Security is not on the class"
+                        + " path: unless something else authenticates, no request has one")
                 .contains("ANSWERS 404 429 application/problem+json");
     }
 
@@ -216,6 +220,12 @@ class OptionalDependenciesTests {
                 "--ratelimit.policies.site.rate=1/1d",
                 "--ratelimit.policies.roles.rate=1/1d",
                 "--ratelimit.policies.roles.condition=roles.contains('ADMIN')",
+                "--ratelimit.policies.roles.tier=role",
+                "--ratelimit.policies.roles.tiers.pro.rate=1/1d",
+                "--ratelimit.policies.shared.rate=100/1d",
+                "--ratelimit.policies.shared.guaranteed.key=user",
+                "--ratelimit.policies.shared.guaranteed.rate=1/1d",
+                "--ratelimit.policies.shared.guaranteed.for=2",
                 "--ratelimit.policies.tenants.rate=100/1d",
                 "--ratelimit.policies.tenants.key=claim:tenant"));
         command.addAll(List.of(arguments));

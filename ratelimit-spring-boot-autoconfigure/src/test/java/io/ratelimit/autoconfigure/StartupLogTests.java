@@ -247,13 +247,14 @@ class StartupLogTests extends CapturedStart {
                                 + " authenticated', or list the statuses of a success, such as 2xx");
     }
 
-    @Test
-    void warnsOfAPolicyOfUsersThatReturnsTheTokensOfUsers() {
-        assertThat(log("ratelimit.policies.api: { rate: 5/s, key: [user, endpoint], refund-on: authenticated }"))
-                .contains("WARN Throttle policy 'api' is keyed by user, and returns the tokens of authenticated"
-                        + " requests: it limits only requests without a user. Remove"
-                        + " 'ratelimit.policies.api.refund-on', or key the policy by"
-                        + " 'ip'");
+    @ParameterizedTest
+    @ValueSource(strings = {"key: [user, endpoint]", "key: 'ip', phase: after-authentication"})
+    void warnsOfALatePolicyThatReturnsTheTokensOfUsers(String late) {
+        assertThat(log("ratelimit.policies.api: { rate: 5/s, " + late + ", refund-on: authenticated }"))
+                .contains("WARN Throttle policy 'api' decides after authentication, and returns the tokens of"
+                        + " authenticated requests: it limits only requests without a user. Remove"
+                        + " 'ratelimit.policies.api.refund-on', or set 'ratelimit.policies.api.phase:"
+                        + " before-authentication' and key the policy by 'ip'");
     }
 
     @Test
@@ -434,6 +435,18 @@ class StartupLogTests extends CapturedStart {
                 .contains(
                         "WARN No endpoint has the path variable 'tenant', by which the throttle policy 'api' is keyed:"
                                 + " 'on-missing-key' decides for all requests");
+        assertThat(log("""
+                ratelimit.policies.guaranteed: { rate: 5/s, guaranteed: { key: path-variable:tenant, rate: 1/s, for: 2 } }
+                ratelimit.policies.tiers: { rate: 5/s, key: ip, tiers.pro.rate: 9/s, tier: path-variable:plan }
+                ratelimit.policies.shares: { rate: 5/s, shares.pro.leave: 20%, tier: path-variable:plan }
+                """))
+                .contains(
+                        "WARN No endpoint has the path variable 'tenant', by which the throttle policy 'guaranteed'"
+                                + " guarantees shares: no request has one",
+                        "WARN No endpoint has the path variable 'plan', by which the throttle policy 'tiers' selects"
+                                + " tiers: no request has one",
+                        "WARN No endpoint has the path variable 'plan', by which the throttle policy 'shares' selects"
+                                + " shares: no request has one");
         assertThat(new YamlApplication(
                                 directory,
                                 "ratelimit.policies.api: { rate: 5/s, key: [ip, 'path-variable:tenant',"
