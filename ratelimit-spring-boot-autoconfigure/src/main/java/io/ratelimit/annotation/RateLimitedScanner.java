@@ -25,6 +25,10 @@ import org.springframework.util.ReflectionUtils;
 final class RateLimitedScanner {
 
     private static final String OUR_PACKAGES = "io.ratelimit.";
+    private static final String SPRING = "org.springframework.";
+
+    /** The package of Spring's examples, which are applications: the jar of one has the title "spring-petclinic". */
+    private static final String EXAMPLES = SPRING + "samples.";
 
     /** Annotations of Spring MVC, by name because Spring MVC is optional. */
     private static final String MVC_ANNOTATIONS = "org.springframework.web.bind.annotation.";
@@ -51,7 +55,7 @@ final class RateLimitedScanner {
         if (name.startsWith(OUR_PACKAGES)) {
             return type.getProtectionDomain() == RateLimitedScanner.class.getProtectionDomain();
         }
-        if (!name.startsWith("org.springframework.")) {
+        if (!name.startsWith(SPRING) || name.startsWith(EXAMPLES)) {
             return name.startsWith("java.");
         }
         String jar = type.getPackage().getImplementationTitle();

@@ -3,10 +3,18 @@ package io.ratelimit.annotation;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.File;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Path;
+import java.util.jar.Attributes;
+import java.util.jar.Manifest;
+import net.bytebuddy.ByteBuddy;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -120,6 +128,29 @@ class RateLimitedScannerTests extends AnnotatedCalls {
             call.invoke(bean, "a");
             assertThatThrownBy(() -> call.invoke(bean, "a")).hasCauseInstanceOf(RateLimitExceededException.class);
         });
+    }
+
+    /** PetClinic is an application, though its package and the title of its jar are like those of Spring. */
+    @Test
+    void anExampleOfSpringIsAnApplication(@TempDir Path directory) throws Exception {
+        Manifest manifest = new Manifest();
+        manifest.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");
+        manifest.getMainAttributes().put(Attributes.Name.IMPLEMENTATION_TITLE, "spring-petclinic");
+        String name = "org.springframework.samples.petclinic.Owners";
+        RateLimited annotation = OnInterface.class.getAnnotation(RateLimited.class);
+        File jar = directory.resolve("petclinic.jar").toFile();
+        new ByteBuddy()
+                .subclass(Object.class)
+                .name(name)
+                .annotateType(annotation)
+                .make()
+                .toJar(jar, manifest);
+        try (URLClassLoader loader =
+                new URLClassLoader(new URL[] {jar.toURI().toURL()}, getClass().getClassLoader())) {
+            Class<?> owners = loader.loadClass(name);
+            assertThat(owners.getPackage().getImplementationTitle()).isEqualTo("spring-petclinic");
+            assertThat(RateLimitedScanner.isCandidate(owners)).isTrue();
+        }
     }
 
     @Test
