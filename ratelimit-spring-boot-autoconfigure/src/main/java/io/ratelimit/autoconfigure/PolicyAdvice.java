@@ -161,15 +161,24 @@ record PolicyAdvice(RateLimitProperties properties, ConfiguredPolicies policies,
     }
 
     private static @Nullable String clientChosenKey(ThrottlePolicy policy, RequestKey key) {
-        return !policy.isGlobal() && key.parts().stream().allMatch(KeyPart::chosenByClient)
+        return areChosenByClient(key.parts())
                 ? "Throttle policy '<policy>' is keyed only by what clients choose ("
                         + String.join(" and ", policy.key())
                         + "): a client that changes it gets a new bucket. Add another policy, keyed by 'ip' or 'user'"
                 : null;
     }
 
+    /** The endpoint and the method, of which there are few, bind no other part to a client. */
+    private static boolean areChosenByClient(List<KeyPart> parts) {
+        return parts.stream().anyMatch(KeyPart::chosenByClient)
+                && parts.stream()
+                        .allMatch(part -> part.chosenByClient()
+                                || part.name().equals("endpoint")
+                                || part.name().equals("method"));
+    }
+
     private static @Nullable String clientChosenShare(RequestKey key) {
-        return !key.lane().isEmpty() && key.lane().stream().allMatch(KeyPart::chosenByClient)
+        return areChosenByClient(key.lane())
                 ? "Clients choose whose guaranteed share of the throttle policy '<policy>' they use ("
                         + key.lane().stream().map(KeyPart::name).collect(Collectors.joining(" and "))
                         + "): one client can take many shares. Key the shares by 'user' or 'claim:NAME', or check"

@@ -30,6 +30,11 @@ final class RequestExpression {
 
     private static final Set<String> CHOSEN_BY_CLIENT = Set.of("header", "query", "cookie", "pathVariable", "number");
 
+    /** Facts that clients choose too, but that most expressions only test. */
+    private static final Set<String> OF_REQUEST = Set.of("path", "method", "contentLength", "endpoint");
+
+    private static final Set<String> UNBOUNDED = Set.of("path", "method", "contentLength");
+
     private static final SpelExpressionParser PARSER = ExactArithmetic.parser(RequestExpression.class.getClassLoader());
 
     /** The second line of defense: {@link ExpressionCheck} has already rejected what this context doesn't support. */
@@ -117,9 +122,10 @@ final class RequestExpression {
         return facts.contains("bean") ? Availability.MAY_CHANGE : Availability.IMMEDIATE;
     }
 
-    /** Returns whether clients choose all facts of the expression. */
+    /** Returns whether clients choose all facts of the expression, and can make many values of it. */
     boolean chosenByClient() {
-        return !facts.isEmpty() && CHOSEN_BY_CLIENT.containsAll(facts);
+        return facts.stream().allMatch(fact -> CHOSEN_BY_CLIENT.contains(fact) || OF_REQUEST.contains(fact))
+                && (facts.stream().anyMatch(CHOSEN_BY_CLIENT::contains) || UNBOUNDED.contains(text.strip()));
     }
 
     /** Returns whether the expression has the same value for all requests. */

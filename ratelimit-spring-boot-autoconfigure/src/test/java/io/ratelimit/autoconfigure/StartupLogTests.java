@@ -403,8 +403,22 @@ class StartupLogTests extends CapturedStart {
     }
 
     @Test
+    void theEndpointAndTheMethodDoNotBindAKeyToAClient() {
+        assertThat(log("""
+                ratelimit.policies.api: { rate: 5/s, key: ['header:X-Api-Key', endpoint] }
+                ratelimit.policies.site: { rate: 5/s, key: [endpoint, method] }
+                """))
+                .filteredOn(line -> line.contains("clients choose"))
+                .singleElement()
+                .asString()
+                .startsWith("WARN Throttle policy 'api' is keyed only by what clients choose (header:x-api-key and"
+                        + " endpoint): a client that changes it gets a new bucket.");
+    }
+
+    @Test
     void warnsOfEveryPartThatClientsChoose() {
-        for (String part : List.of("cookie:device", "query:tenant", "session", "path-variable:tenant")) {
+        for (String part :
+                List.of("cookie:device", "query:tenant", "session", "path-variable:tenant", "expression:path")) {
             assertThat(log("ratelimit.policies.chosen: { rate: 5/s, key: '" + part + "' }"))
                     .anyMatch(line -> line.startsWith(
                             "WARN Throttle policy 'chosen' is keyed only by what clients choose (" + part + "): "));

@@ -25,7 +25,7 @@ class KeyPartTests {
         "query:X-Key, q1, IMMEDIATE, true",
         "path-variable:X-Key, v1, IMMEDIATE, true",
         "claim:https://x/tenant, t1, NEEDS_USER, false",
-        "expression:method + '-' + header('X-Key'), GET-secret, IMMEDIATE, false",
+        "expression:method + '-' + header('X-Key'), GET-secret, IMMEDIATE, true",
         "expression:user + '-' + ip, alice-203.0.113.7, NEEDS_USER, false",
     })
     void readsTheFactOfItsName(String text, String value, Availability availability, boolean chosenByClient) {

@@ -353,7 +353,16 @@ class RequestExpressionTests {
     }
 
     @ParameterizedTest
-    @CsvSource({"header('A'), true", "query('a') + cookie('b'), true", "ip, false", "user + header('A'), false"})
+    @CsvSource({
+        "header('A'), true",
+        "query('a') + cookie('b'), true",
+        "header('A') + endpoint + path, true",
+        "path, true",
+        "path == '/a' ? 'a' : 'b', false",
+        "endpoint, false",
+        "ip, false",
+        "user + header('A'), false"
+    })
     void isChosenByTheClientIfAllItsFactsAre(String text, boolean chosen) {
         assertThat(KeyPart.of("expression:" + text).chosenByClient()).isEqualTo(chosen);
     }
