@@ -48,7 +48,7 @@ import org.springframework.core.annotation.AliasFor;
 @Retention(RetentionPolicy.RUNTIME)
 @Inherited
 @Documented
-@Reflective
+@Reflective(RateLimitedOperation.Fallback.Hints.class)
 @Repeatable(RateLimited.All.class)
 public @interface RateLimited {
 

@@ -11,10 +11,16 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.aopalliance.intercept.MethodInvocation;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.support.AopUtils;
+import org.springframework.aot.hint.ExecutableMode;
+import org.springframework.aot.hint.ReflectionHints;
+import org.springframework.aot.hint.annotation.SimpleReflectiveProcessor;
+import org.springframework.core.annotation.MergedAnnotations;
 import org.springframework.util.ReflectionUtils;
 
 /** The charges for calls of one method of one class, by all of its annotations. Thread-safe. */
@@ -197,6 +203,23 @@ final class RateLimitedOperation {
                 all[last] = denied;
             }
             return AopUtils.invokeJoinpointUsingReflection(target, method, all);
+        }
+
+        /** Registers an annotated method for native images, and the methods of its class that may be the fallback. */
+        static final class Hints extends SimpleReflectiveProcessor {
+
+            @Override
+            protected void registerMethodHint(ReflectionHints hints, Method limited) {
+                super.registerMethodHint(hints, limited);
+                Set<String> names = MergedAnnotations.from(limited).stream(RateLimited.class)
+                        .map(annotation -> annotation.getString("fallback"))
+                        .collect(Collectors.toSet());
+                for (Method method : ReflectionUtils.getUniqueDeclaredMethods(limited.getDeclaringClass())) {
+                    if (names.contains(method.getName())) {
+                        hints.registerMethod(method, ExecutableMode.INVOKE);
+                    }
+                }
+            }
         }
     }
 }

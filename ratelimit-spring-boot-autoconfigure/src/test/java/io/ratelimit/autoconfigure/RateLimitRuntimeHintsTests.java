@@ -6,6 +6,7 @@ import static org.springframework.aot.hint.predicate.RuntimeHintsPredicates.reso
 
 import io.ratelimit.Rate;
 import io.ratelimit.RetryJitter;
+import io.ratelimit.annotation.RateLimited;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestCost;
@@ -18,6 +19,7 @@ import io.ratelimit.policy.RateLimitProperties.RejectionDelay;
 import java.lang.reflect.Method;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.List;
 import java.util.Set;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -26,6 +28,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.slf4j.MDC;
 import org.springframework.aot.hint.RuntimeHints;
+import org.springframework.aot.hint.annotation.ReflectiveRuntimeHintsRegistrar;
 import org.springframework.core.io.Resource;
 import org.springframework.core.io.support.PathMatchingResourcePatternResolver;
 import org.springframework.expression.spel.support.SimpleEvaluationContext;
@@ -117,6 +120,35 @@ class RateLimitRuntimeHintsTests {
                         .onMethodInvocation(
                                 SimpleEvaluationContext.Builder.class.getMethod("withCompilationSupported")))
                 .accepts(hints);
+    }
+
+    @Test
+    void theFallbackOfAnAnnotatedMethodCanBeCalled() throws Exception {
+        RuntimeHints ofAnnotations = new RuntimeHints();
+        new ReflectiveRuntimeHintsRegistrar().registerRuntimeHints(ofAnnotations, Export.class);
+
+        for (String method : List.of("export", "queued")) {
+            assertThat(reflection().onMethodInvocation(Export.class.getDeclaredMethod(method)))
+                    .accepts(ofAnnotations);
+        }
+        assertThat(reflection().onMethodInvocation(Export.class.getDeclaredMethod("other")))
+                .rejects(ofAnnotations);
+    }
+
+    static class Export {
+
+        @RateLimited(rate = "1/1h", fallback = "queued")
+        String export() {
+            return "exported";
+        }
+
+        private String queued() {
+            return other();
+        }
+
+        private String other() {
+            return "queued";
+        }
     }
 
     @Test
