@@ -19,7 +19,8 @@ import org.springframework.test.context.TestPropertySource;
  * <ul>
  *   <li>{@code ratelimit.mode} is {@code enforce}, also if the properties of the tests contain {@code off}.
  *   <li>The time is a bean of type {@link ManualTimeSource}, unless the application has a {@link TimeSource}.
- *   <li>Before each test method all buckets are full that calls through this context have taken from.
+ *   <li>Before each test method all buckets are full that calls through this context have taken from. Overflow
+ *       buckets, which keys beyond {@code max-keys} share, stay as they are.
  *   <li>In a slice the policies of {@code application.yml} are enforced; without this annotation a slice has no limits.
  * </ul>
  */
