@@ -85,7 +85,8 @@ public @interface RateLimited {
      *
      * <p>Fractions are rounded up. A missing value and a number below 1 count as 1. An expression that fails and a value
      * that isn't a number count as the policy's {@code max-cost}, or as 1 if the policy has none. A call that costs more
-     * than the capacity is always denied. A constant cost above the capacity stops the start.
+     * than the capacity is always denied. A constant cost above the capacity stops the start, also above that of a tier or
+     * an override that calls may have. The cost of a limit without a rate stops the start too.
      */
     String cost() default "";
 
@@ -111,7 +112,7 @@ public @interface RateLimited {
      * 10^12, or if the expression fails. A {@link #fallback} isn't settled: nothing was taken.
      *
      * <p>An expression that can't be parsed or that uses an unknown parameter stops the start, and so does a method that
-     * returns nothing, a {@code Future} of another kind, or a stream of several values.
+     * returns nothing, a {@code Future} of another kind, or a stream of several values, and a limit without a rate.
      */
     String settle() default "";
 
@@ -130,8 +131,8 @@ public @interface RateLimited {
      *
      * <p>A call that would have to wait longer is denied at once, and so is a call that finds the queue full. The queue
      * and its {@code queue-limit} are the policy's; the queue of an inline limit holds 20 calls. A call that is
-     * interrupted while it waits throws a {@link RateLimitInterruptedException}. A number without a unit and a time above
-     * 365 days stop the start.
+     * interrupted while it waits throws a {@link RateLimitInterruptedException}. A number without a unit, a time above
+     * 365 days, and a wait beside the policy's {@code lease} stop the start.
      */
     String maxWait() default "";
 
