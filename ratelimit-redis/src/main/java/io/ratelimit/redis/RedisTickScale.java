@@ -92,9 +92,12 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
                 : new RedisTickScale(perStep[0].longValueExact(), perToken.longValueExact(), capacity, stepMicros);
     }
 
+    /** Compares two products of 128 bits, as each decision does. */
     private boolean isOfRate(Rate rate) {
-        BigInteger ours = product(perStep, rate.period().toNanos() / 1_000);
-        return ours.equals(product(rate.tokens(), perToken).multiply(BigInteger.valueOf(stepMicros)));
+        long periodMicros = rate.period().toNanos() / 1_000;
+        long microsOfSteps = perToken * stepMicros; // a step has at most 1,000 here
+        return perStep * periodMicros == rate.tokens() * microsOfSteps
+                && Math.multiplyHigh(perStep, periodMicros) == Math.multiplyHigh(rate.tokens(), microsOfSteps);
     }
 
     private static BigInteger product(long a, long b) {
