@@ -58,8 +58,12 @@ end
 struct = {
     pack = function(format, ...)
         local texts = {}
-        for i = 1, #format - 1 do
+        local numbers = string.match(format, '^>(d*)')
+        for i = 1, #numbers do
             texts[i] = pack_double((select(i, ...)))
+        end
+        if format == '>' .. numbers .. 'c0' then
+            texts[#texts + 1] = select(#texts + 1, ...)
         end
         return table.concat(texts)
     end,
@@ -88,7 +92,17 @@ local function up_to(limit)
     return math.max(math.floor(limit / 2 ^ below(54)) - below(3), 0)
 end
 
-local values, ends, now
+local values, ends, now, by_calendar, early
+
+-- Notes a key that would expire before its bucket is full, if its value has no more than the spec behind the numbers. The time of a
+-- calendar is another one.
+local function check_end(key)
+    local n, s = string.match(values[key], '^(%d+)/%d+/%d+/(%d+)$', 25)
+    local at, missing = struct.unpack('>dd', values[key])
+    if n and not by_calendar and missing < 2 ^ 50 and ends[key] < at + math.ceil(missing / n) * s - at % s then
+        early = key
+    end
+end
 
 redis = {
     call = function(command, key, value, px, millis)
@@ -100,15 +114,22 @@ redis = {
             values[key] = nil
         elseif command == 'SET' then
             -- Redis converts a number in this way. A server on Lua 5.3 or later adds '.0' to a float.
-            if px ~= 'PX' or not string.match(tostring(millis), '^%d+$') then
+            if px == 'KEEPTTL' then
+                values[key] = value
+                check_end(key)
+                return {ok = 'OK'}
+            elseif px ~= 'PX' or not string.match(tostring(millis), '^%d+$') then
                 error('not an integer: ' .. tostring(millis))
             end
             values[key], ends[key] = value, now + millis * 1000
+            check_end(key)
+            return {ok = 'OK'}
         else
             error(command)
         end
     end,
 }
+redis.pcall = redis.call -- no command of these histories fails
 
 local specs = {}
 for line in io.lines(spec_file) do
@@ -136,6 +157,7 @@ local function hexes(list)
 end
 
 local function print_step(run, step, done, keys, arguments, time, reply)
+    assert(not early, early)
     print(string.format('%d %d %s %s %s %s %s %s %s', run, step, done, table.concat(keys, ','), arguments, time, reply,
         hex(values.user0 or ''), hex(values.user1 or '')))
 end
@@ -165,7 +187,6 @@ end
 
 -- Arguments for a bucket with calendar refill. Each period of the calendar is shorter than the period of the spec, and the
 -- caller may not know the time.
-local by_calendar
 local function with_calendar(spec, arguments)
     if not by_calendar then
         return arguments
@@ -232,7 +253,7 @@ for run = 1, runs do
         end
         if below(100) == 0 then
             local key = KEY_NAMES[1 + below(2)]
-            values[key], ends[key] = strange_value(spec), now + 2 ^ 40
+            values[key], ends[key] = strange_value(spec), math.huge
             print_step(run, step, 'set', {key}, hex(values[key]), '', '')
         else
             local operation, given = 'take', nil

@@ -24,6 +24,8 @@ final class ScriptArguments {
     /** The kept tokens in the arguments of a give, if the bucket owes the tokens instead. */
     private static final long OWED = -1;
 
+    private static final byte[] AS_BEFORE = {};
+
     private ScriptArguments() {}
 
     /**
@@ -51,6 +53,11 @@ final class ScriptArguments {
         long max = Math.min(maxTokens, RedisTickScale.MAX_TICKS / ticks.perToken()) * ticks.perToken();
         return of(
                 ticks, ticks.perStep(), ticks.stepMicros(), ticks.full(), price(ticks, cost), waitMicros, micros, max);
+    }
+
+    /** Returns the argument of one of several buckets that are taken from by themselves: an empty one if it is as before. */
+    static byte[] each(byte[][] arguments, int i) {
+        return i > 0 && arguments[i] == arguments[i - 1] ? AS_BEFORE : arguments[i];
     }
 
     private static long price(RedisTickScale ticks, long cost) {

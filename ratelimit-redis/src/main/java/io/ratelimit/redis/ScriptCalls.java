@@ -255,7 +255,7 @@ final class ScriptCalls {
             for (int i = 0; i < keys.length; i++) {
                 CalendarClock calendar = calendar(charges.get(i));
                 if (calendar == null) {
-                    to.add(arguments[i]);
+                    to.add(operation == Operation.EACH ? ScriptArguments.each(arguments, i) : arguments[i]);
                 } else {
                     byte[] all = ScriptArguments.withCalendar(calendar, serverMicros, arguments[i]);
                     if (operation == Operation.TAKE || operation == Operation.LOOK) {

@@ -85,6 +85,9 @@ The value is kept at least until the bucket would have been full under the old s
 is missing. A key without a value is a full bucket under any spec. Without this rule, when instances differ during a
 deployment, the faster of two specs would make Redis forget the bucket of the slower.
 
+A key expires within a second after its bucket is full: a tenth of a second after the next multiple of 0.9 seconds (LIFE). Many
+takes of a busy key leave this moment as it was. They keep the expiry, since to set it costs Redis almost as much as to write the value.
+
 A value of another form is an error. The script neither uses nor overwrites it.
 
 Numbers. Doubles are exact for whole numbers up to 2^53, about 9.007e15. Kept numbers are at most MOST. A product that could
@@ -131,7 +134,7 @@ ARGV     for each bucket numbers as in a value, followed by the spec
              the lane
            before these, for calendar refill: -1, the length of a period, the number of the first, and the beginnings of four
          then take (the default), each, lease, look (replies as take and writes nothing) or give. With each, every bucket is
-           taken from by itself, whatever the others have
+           taken from by itself, whatever the others have, and an empty argument is like the one before it
          then, in tests only, the time
 Returns, to take or look, for each bucket its time and the missing ticks, as in a value; if the tokens are short, the missing
 ticks without them plus one, negative. Otherwise begun follows, and then, if it isn't 0, the ticks given back until then,
@@ -148,6 +151,7 @@ If the server's time is outside the periods of a bucket with calendar refill, an
 local MOST = 8e15
 local SLACK = 1000
 local AHEAD = 60 * 1000000
+local LIFE = 9e5
 local LONGEST_DEBT = 365 * 24 * 3600 * 1000000
 local LANE = 192 -- the first byte of -2
 local LANES_EPOCH = 1700000000000000
@@ -162,25 +166,33 @@ else
     now = time[1] * 1000000.0 + time[2]
 end
 
+-- The numbers and the spec of an argument to take or look.
+local function wanted(argument)
+    local n, s, full, price, wait = unpack('>ddddd', argument)
+    return n, s, full, price, wait, string.sub(argument, 41)
+end
+
 -- The most frequent case: a take at once from a bucket under the same spec. This function has the arithmetic of the
--- code below without its tables and functions, and is more than twice as fast. Returns the value to write and its time
--- to live; only the reply if the tokens are short; nothing if the code below has to decide. All inputs are parameters,
--- since upvalues cost Lua more.
-local function take_at_once(key, wanted, now, slack)
-    local pack, unpack = struct.pack, struct.unpack
-    local n, s, full, price, wait = unpack('>ddddd', wanted)
-    local spec = string.sub(wanted, 41)
-    local value = redis.call('GET', key)
-    local at, missing, begun = now, 0, now
-    if value and string.sub(value, 25) == spec then
+-- code below without its tables and functions, and is more than twice as fast. Returns the value to write, the time that
+-- it has to live, and whether the key lives for so long already; only the reply if the tokens are short; nothing if the
+-- code below has to decide. All inputs are parameters, since upvalues cost Lua more. For whole numbers, x + -x % y is x
+-- rounded up to a multiple of y.
+local function take_at_once(key, now, n, s, full, price, wait, spec)
+    local value = redis.pcall('GET', key)
+    local at, missing, begun, expires = now, 0, now, 0
+    if value then
+        if #value ~= 24 + #spec or not string.find(value, spec, 25, true) then
+            return -- an error has no length
+        end
         at, missing, begun = unpack('>ddd', value)
-    elseif value then
-        return
+        expires = at + (missing + -missing % n) / n * s - at % s
+        expires = expires + -expires % 9e5
     end
     if wait > 0 or not (at >= 0 and at <= now and missing >= 0 and missing <= 8e15 and begun >= 0 and begun <= 8e15) then
         return
     end
-    missing = missing - (math.floor(now / s) - math.floor(at / s)) * n
+    local since_step = now % s
+    missing = missing - (now - since_step - at + at % s) / s * n
     if missing < 0 then
         missing = 0
     end
@@ -188,16 +200,28 @@ local function take_at_once(key, wanted, now, slack)
     if after > full + wait then
         return pack('>dd', now, -missing - 1)
     end
-    local micros = math.ceil(after / n) * s - now % s
-    return pack('>ddd', now, after, begun) .. spec, math.ceil(micros / 1000) + slack
+    local expiry = now + (after + -after % n) / n * s - since_step
+    expiry = expiry + -expiry % 9e5
+    return pack('>dddc0', now, after, begun, spec), expiry - now, expiry == expires
+end
+
+-- Writes the result of such a take. Returns the error, unless the function raises it.
+local function set(call, key, value, micros, lives)
+    if not lives or redis.pcall('SET', key, value, 'KEEPTTL').err then -- before Redis 6.0 there is no such option
+        return call('SET', key, value, 'PX', math.ceil(micros / 1000) + SLACK - 900).err
+    end
 end
 
 -- An error of one bucket concerns no other one: the caller takes from that bucket alone, and gets the error then.
 if operation == 'each' then
-    local replies = {}
-    for i = 1, #KEYS do
-        local read, value, millis = pcall(take_at_once, KEYS[i], ARGV[i], now, SLACK)
-        if not read or not value or millis and redis.pcall('SET', KEYS[i], value, 'PX', millis).err then
+    local keys, arguments, call = KEYS, ARGV, redis.pcall
+    local replies, n, s, full, price, wait, spec = {}
+    for i = 1, #keys do
+        if arguments[i] ~= '' then
+            n, s, full, price, wait, spec = wanted(arguments[i])
+        end
+        local value, micros, lives = take_at_once(keys[i], now, n, s, full, price, wait, spec)
+        if not value or micros and set(call, keys[i], value, micros, lives) then
             value = ''
         end
         replies[i] = value
@@ -208,11 +232,11 @@ end
 local at_once = operation == 'take'
 if at_once and string.byte(ARGV[1]) < 128 -- no calendar
         and (#KEYS == 1 or #KEYS == 2 and string.byte(ARGV[2]) == LANE) then
-    local value, millis = take_at_once(KEYS[1], ARGV[1], now, SLACK)
-    if millis then
-        redis.call('SET', KEYS[1], value, 'PX', millis)
+    local value, micros, lives = take_at_once(KEYS[1], now, wanted(ARGV[1]))
+    if micros then
+        set(redis.call, KEYS[1], value, micros, lives)
     end
-    if value and (millis or #KEYS == 1) then
+    if value and (micros or #KEYS == 1) then
         return value
     end
     at_once = false
@@ -254,13 +278,13 @@ local function time_and_arguments(argument)
 end
 
 if at_once and count == #KEYS then
-    local replies, millis, all = {}, {}, true
+    local replies, micros, lives, all = {}, {}, {}, true
     for i = 1, #KEYS do
-        local time, wanted = time_and_arguments(ARGV[i])
+        local time, argument = time_and_arguments(ARGV[i])
         if not time then
             return other_periods()
         end
-        replies[i], millis[i] = take_at_once(KEYS[i], wanted, time, SLACK)
+        replies[i], micros[i], lives[i] = take_at_once(KEYS[i], time, wanted(argument))
         for j = 1, i - 1 do
             if KEYS[j] == KEYS[i] then
                 replies[i] = nil
@@ -270,11 +294,11 @@ if at_once and count == #KEYS then
             replies = nil
             break
         end
-        all = all and millis[i]
+        all = all and micros[i]
     end
     if replies then
         for i = 1, all and #KEYS or 0 do
-            redis.call('SET', KEYS[i], replies[i], 'PX', millis[i])
+            set(redis.call, KEYS[i], replies[i], micros[i], lives[i])
         end
         return replies
     end
@@ -530,8 +554,8 @@ local function write(key, bucket)
         end
         value = value .. ' &' .. table.concat(calls, ',') -- joined at once: many calls may wait
     end
-    local micros = math.min(last - bucket.now, MOST)
-    redis.call('SET', key, value, 'PX', math.ceil(micros / 1000) + SLACK)
+    local micros = math.min(math.ceil(last / LIFE) * LIFE - bucket.now, MOST)
+    redis.call('SET', key, value, 'PX', math.ceil(micros / 1000) + SLACK - 900)
 end
 
 -- Takes tokens even if the bucket has too few.

@@ -8,6 +8,7 @@ import io.lettuce.core.KillArgs;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.cluster.api.async.RedisClusterAsyncCommands;
 import io.lettuce.core.codec.ByteArrayCodec;
 import io.lettuce.core.output.StatusOutput;
 import io.lettuce.core.protocol.CommandArgs;
@@ -21,18 +22,21 @@ import io.ratelimit.Threads;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
 import io.ratelimit.remote.Deadline;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -55,18 +59,30 @@ class GatheredTakesTests {
     private final BucketStore store = store(PATIENCE);
 
     private BucketStore store(Duration timeout) {
+        return store(
+                () -> {
+                    calls.incrementAndGet();
+                    return connection.async();
+                },
+                keys,
+                timeout,
+                () -> sender::add);
+    }
+
+    private static BucketStore store(
+            Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis,
+            RedisKeys keys,
+            Duration timeout,
+            Supplier<Executor> sender) {
         return new RedisScriptBucketStore(
-                        () -> {
-                            calls.incrementAndGet();
-                            return connection.async();
-                        },
+                        redis,
                         keys,
                         TestRedis.deadline(timeout),
                         TestRedis.FAILURES,
                         false,
                         () -> RedisBucketStore.SERVER_TIME,
                         TimeSource.system())
-                .gathering(() -> sender::add);
+                .gathering(sender);
     }
 
     @AfterEach
@@ -157,6 +173,22 @@ class GatheredTakesTests {
     }
 
     @Test
+    void bucketsOfDifferentSpecsAreTakenFromUnderTheirOwn() throws Exception {
+        ThrottlePolicy other = ThrottlePolicy.of("other", BucketSpec.of("3/1d"), "user");
+        List<Future<Decision>> takes = new ArrayList<>();
+        for (ThrottlePolicy policy : List.of(POLICY, POLICY, other, other, POLICY)) {
+            takes.add(take(store, Charge.of(policy, "user" + takes.size(), 1)));
+        }
+        send();
+        for (int i = 0; i < takes.size(); i++) {
+            assertThat(takes.get(i).get().remaining()).as("take %d", i).isEqualTo(i == 2 || i == 3 ? 2 : CAPACITY - 1);
+        }
+        assertThat(TestRedis.shared().connection().sync().get(keys.key(Charge.of(other, "user3", 1))))
+                .asString(StandardCharsets.US_ASCII)
+                .endsWith(RedisTickScale.of(other.spec()).name());
+    }
+
+    @Test
     void tokensOfASharedCallGoBack() throws Exception {
         List<Future<Decision>> takes = takeOneEach(4);
         send();
@@ -217,17 +249,9 @@ class GatheredTakesTests {
 
     @Test
     void withoutASenderAThreadSendsItself() {
-        BucketStore alone = new RedisScriptBucketStore(
-                        connection::async,
-                        keys,
-                        TestRedis.deadline(PATIENCE),
-                        TestRedis.FAILURES,
-                        false,
-                        () -> RedisBucketStore.SERVER_TIME,
-                        TimeSource.system())
-                .gathering(() -> task -> {
-                    throw new RejectedExecutionException();
-                });
+        BucketStore alone = store(connection::async, keys, PATIENCE, () -> task -> {
+            throw new RejectedExecutionException();
+        });
         assertThat(alone.take(List.of(charge("user0", 1))).remaining()).isEqualTo(9);
     }
 
@@ -235,20 +259,12 @@ class GatheredTakesTests {
     @Test
     void afterASenderThatFailedTheNextTakeIsSent() throws Exception {
         AtomicInteger schedules = new AtomicInteger();
-        BucketStore failing = new RedisScriptBucketStore(
-                        connection::async,
-                        keys,
-                        TestRedis.deadline(PATIENCE),
-                        TestRedis.FAILURES,
-                        false,
-                        () -> RedisBucketStore.SERVER_TIME,
-                        TimeSource.system())
-                .gathering(() -> {
-                    if (schedules.incrementAndGet() == 1) {
-                        throw new OutOfMemoryError();
-                    }
-                    return sender::add;
-                });
+        BucketStore failing = store(connection::async, keys, PATIENCE, () -> {
+            if (schedules.incrementAndGet() == 1) {
+                throw new OutOfMemoryError();
+            }
+            return sender::add;
+        });
         assertThatThrownBy(() -> failing.take(List.of(charge("user0", 1))))
                 .isInstanceOf(BackendException.class)
                 .hasRootCauseInstanceOf(OutOfMemoryError.class);
@@ -259,17 +275,13 @@ class GatheredTakesTests {
 
     @Test
     void anErrorOfTheClientFailsAllTakesOfItsCall() throws Exception {
-        BucketStore broken = new RedisScriptBucketStore(
-                        () -> {
-                            throw new StackOverflowError();
-                        },
-                        keys,
-                        TestRedis.deadline(PATIENCE),
-                        TestRedis.FAILURES,
-                        false,
-                        () -> RedisBucketStore.SERVER_TIME,
-                        TimeSource.system())
-                .gathering(() -> sender::add);
+        BucketStore broken = store(
+                () -> {
+                    throw new StackOverflowError();
+                },
+                keys,
+                PATIENCE,
+                () -> sender::add);
         List<Future<Decision>> takes = List.of(take(broken, charge("a", 1)), take(broken, charge("b", 1)));
         send();
         for (Future<Decision> take : takes) {
@@ -288,15 +300,8 @@ class GatheredTakesTests {
                     .withAuthentication(RedisRights.USER, RedisRights.PASSWORD)
                     .build();
             try (StatefulRedisConnection<byte[], byte[]> limited = client.connect(ByteArrayCodec.INSTANCE, uri)) {
-                BucketStore restricted = new RedisScriptBucketStore(
-                                limited::async,
-                                new RedisKeys("ratelimit:shop", ""),
-                                TestRedis.deadline(PATIENCE),
-                                TestRedis.FAILURES,
-                                false,
-                                () -> RedisBucketStore.SERVER_TIME,
-                                TimeSource.system())
-                        .gathering(() -> sender::add);
+                BucketStore restricted =
+                        store(limited::async, new RedisKeys("ratelimit:shop", ""), PATIENCE, () -> sender::add);
                 ThrottlePolicy forbidden = ThrottlePolicy.of("other", POLICY.spec(), "user");
                 Future<Decision> first = take(restricted, charge("user0", 1));
                 Future<Decision> other = take(restricted, Charge.of(forbidden, "user0", 1));

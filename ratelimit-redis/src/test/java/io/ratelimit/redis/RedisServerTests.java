@@ -3,6 +3,7 @@ package io.ratelimit.redis;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import io.lettuce.core.api.sync.RedisCommands;
 import io.ratelimit.BackendException;
@@ -250,6 +251,35 @@ class RedisServerTests {
                 assertThat(bytes - key.length).as(spec.toString()).isBetween(1L, 140L);
             }
         }
+    }
+
+    @Test
+    void aBusyKeyLivesUntilItsBucketIsFull() {
+        BucketStore store = store(Strategy.SCRIPT);
+        Charge charge = new Charge(POLICY, BucketSpec.of("1000/1s").withCapacity(1_000_000), "alice", 70);
+        for (int i = 0; i < 200; i++) {
+            long before = System.nanoTime();
+            long full = store.take(List.of(charge)).resetAfter().toMillis();
+            long ttl = commands().pttl(key(Strategy.SCRIPT, charge));
+            long elapsed = Duration.ofNanos(System.nanoTime() - before).toMillis() + 1;
+            assertThat(ttl).as("take %d", i).isBetween(full - elapsed, full + 1_001);
+        }
+    }
+
+    /** To set the expiry costs Redis almost as much as to write the value. */
+    @Test
+    void aTakeSetsTheExpiryOnlyIfAnotherOneIsDue() {
+        BucketStore store = store(Strategy.SCRIPT);
+        Charge brief = new Charge(POLICY, BucketSpec.of("1000/1ms").withCapacity(10_000_000), "alice", 1);
+        byte[] key = key(Strategy.SCRIPT, brief);
+        await().until(() -> {
+            take(store, brief);
+            commands().pexpire(key, Duration.ofHours(1));
+            return take(store, brief) && commands().pttl(key) > 3_000_000;
+        });
+        assertThat(take(store, new Charge(POLICY, brief.spec(), "alice", 1_000_000)))
+                .isTrue();
+        assertThat(commands().pttl(key)).isBetween(1L, 2_001L);
     }
 
     @ParameterizedTest
