@@ -48,7 +48,22 @@ record BucketConversion(TickScale scale, long fullAt, Backlog backlog, long conv
     }
 
     /**
-     * Converts a state like {@link BucketState#convertTo}, if the new state has no debt and no thread takes meanwhile.
+     * Closes a state, which must be open, and returns a state of another spec with the same tokens. Waiting calls keep
+     * their turn.
+     *
+     * @param before a moment that was read earlier; the conversion counts from it if it may, as if the call had come
+     *     first, since a clock costs more
+     */
+    static BucketState convert(BucketState state, TickScale other, long before, TimeSource time) {
+        return state.replace(fullAt -> {
+            BucketConversion origin = of(state, fullAt);
+            long nanos = origin.mayCountFrom(before, other) ? before : time.nanoTime();
+            return origin.to(other, state.scale(), state.backlog(), nanos);
+        });
+    }
+
+    /**
+     * Converts a state like the other method, if the new state has no debt and no thread takes meanwhile.
      * The caller holds the state's lock; the state was identified.
      *
      * @return null if the state wasn't converted

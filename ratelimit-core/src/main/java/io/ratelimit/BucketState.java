@@ -3,6 +3,7 @@ package io.ratelimit;
 import io.ratelimit.Take.Receipt;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 
 /** The state of one bucket under one spec: all that is kept for a key. Thread-safe; taking is lock-free. */
@@ -25,8 +26,8 @@ final class BucketState {
      * continues from the present value. The number publishes nothing but itself.
      *
      * A call that may wait takes tokens ahead: the bucket is then full later than an empty one would be. The excess is
-     * the bucket's debt, and also the wait (Backlog). A state that was closed, for another spec or because its key is
-     * forgotten, stays closed. So no token is taken from a state that no later call sees.
+     * the bucket's debt, and also the wait (Backlog). A state that was replaced, by one of another spec or by none because
+     * its key is forgotten, stays closed. So no token is taken from a state that no later call sees.
      */
 
     /** The result of an operation on a closed state: the caller must look up the bucket again. */
@@ -336,24 +337,23 @@ final class BucketState {
     }
 
     /**
-     * Closes this state, which must be open, and returns a state of another spec with the same tokens. Waiting calls
-     * keep their turn.
-     *
-     * @param before a moment that was read earlier; the conversion counts from it if it may, as if the call had come
-     *     first, since a clock costs more
+     * Closes this state, which must be open, and returns the one that {@linkplain #replaces replaces} it, made from the
+     * tick at which this bucket is full. If that fails, for example since the clock throws, this state is open again.
      */
-    synchronized BucketState convertTo(TickScale other, long before, TimeSource time) {
-        BucketConversion origin = BucketConversion.of(this, (long) FULL_AT.getAndSet(this, CLOSED));
-        long nanos = origin.mayCountFrom(before, other) ? before : time.nanoTime();
-        backlog = backlog.identified();
-        return origin.to(other, scale, backlog, nanos);
+    synchronized BucketState replace(LongFunction<BucketState> replacement) {
+        long seen = (long) FULL_AT.getAndSet(this, CLOSED);
+        try {
+            backlog = backlog.identifiedAt(seen - scale.full());
+            return replacement.apply(seen);
+        } catch (RuntimeException | Error failed) {
+            fullAt = seen;
+            throw failed;
+        }
     }
 
-    /** Closes this state, which must be open, and returns an equal one that {@linkplain #replaces replaces} it. */
-    synchronized BucketState copy() {
-        long seen = (long) FULL_AT.getAndSet(this, CLOSED);
-        backlog = backlog.identifiedAt(seen - scale.full());
-        return new BucketState(scale, seen, 0, backlog.copied());
+    /** Returns an equal state to {@link #replace} this one. */
+    BucketState copy(long fullAt) {
+        return new BucketState(scale, fullAt, 0, backlog.copied());
     }
 
     /**

@@ -70,7 +70,7 @@ final class ConvertedBucket {
      * Returns the state to write to the map in the place of the previous one: the latest state, converted unless it has
      * the spec. The caller holds the lock of the entry, which is neither written nor removed meanwhile.
      *
-     * @param before a moment that was read earlier, as for {@link BucketState#convertTo}
+     * @param before a moment that was read earlier, as for {@link BucketConversion#convert}
      * @param step the present time, in the unit of {@link BucketState#renewedAt}
      * @param halfLife the half-life of the spec; the entry gets two of them at least
      */
@@ -81,7 +81,7 @@ final class ConvertedBucket {
             synchronized (latest) {
                 if (!latest.isClosed()) {
                     boolean hasSpec = latest.scale().spec().equals(scale.spec());
-                    BucketState state = hasSpec ? latest : latest.convertTo(scale, before, time);
+                    BucketState state = hasSpec ? latest : BucketConversion.convert(latest, scale, before, time);
                     state.renewedAt = step;
                     ConvertedBucket bucket = state.backlog().bucket();
                     if (bucket != null) {

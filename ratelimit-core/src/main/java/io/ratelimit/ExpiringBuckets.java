@@ -266,8 +266,10 @@ final class ExpiringBuckets {
      */
     void reset(String key, boolean keepFull) {
         cache.asMap().computeIfPresent(key, (sameKey, written) -> {
-            BucketState latest = close(written);
-            return keepFull ? renewed(new BucketState(latest.scale().base(), time.nanoTime())) : null;
+            TickScale scale = ConvertedBucket.latest(written).scale().base();
+            BucketState full = keepFull ? renewed(new BucketState(scale, time.nanoTime())) : null;
+            close(written); // at last, since a clock may throw
+            return full;
         });
     }
 

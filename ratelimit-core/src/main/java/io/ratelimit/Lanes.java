@@ -200,7 +200,7 @@ final class Lanes {
         if (lane == null) {
             return hasRoom(share.lanes(), nanos) ? new BucketState(scale(spec, nanos), nanos) : null;
         } else if (!lane.scale().spec().equals(spec)) {
-            lane = lane.convertTo(scale(spec, nanos), nanos, time);
+            lane = BucketConversion.convert(lane, scale(spec, nanos), nanos, time);
             lanes.put(key, lane);
         }
         return lane;

@@ -111,10 +111,12 @@ final class PolicyBuckets {
     private void move(String key, Charge charge, TickScale scale, long nanos) {
         overflow.replace(overflowKey(charge.key()), overflowBucket -> {
             if (overflowBucket != null) {
-                BucketState copy = overflowBucket.copy();
-                long now = time.nanoTime(); // not before closing: takes of other threads would look like a debt
-                buckets.open(key, scale, now, BucketConversion.inherited(copy, scale, now));
-                return copy;
+                return overflowBucket.replace(fullAt -> {
+                    long now = time.nanoTime(); // not before closing: takes of other threads would look like a debt
+                    BucketState copy = overflowBucket.copy(fullAt);
+                    buckets.open(key, scale, now, BucketConversion.inherited(copy, scale, now));
+                    return copy;
+                });
             }
             // Not by a later clock: the call would find the bucket short of the time since its own. But a call that
             // stood still may have missed a bucket of its key that came and went.

@@ -277,7 +277,7 @@ final class StoredBucket {
                     : TickScale.ofEpoch(spec);
             keptUntilMicros = Math.max(keptUntilMicros, atMicros + (nanosToKeep() + 999) / 1_000);
             BucketState before = leases == null ? state : leases.promisedIn(state, nanos());
-            state = before.convertTo(other, nanos(), this::nanos);
+            state = BucketConversion.convert(before, other, nanos(), this::nanos);
             leases = null;
             count = ThreadLocalRandom.current().nextLong();
         }

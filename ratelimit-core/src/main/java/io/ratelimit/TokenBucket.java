@@ -258,7 +258,7 @@ public sealed class TokenBucket permits StripedBucket {
         BucketState before = state;
         if (!before.scale().spec().equals(spec)) {
             long nanos = time.nanoTime();
-            state = before.convertTo(TickScale.of(spec, nanos, time), nanos, time);
+            state = BucketConversion.convert(before, TickScale.of(spec, nanos, time), nanos, time);
         }
     }
 

@@ -11,9 +11,11 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntSupplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.Timeout.ThreadMode;
 
 /** A clock that throws may fail a call, but leaves no slot of the call behind. */
 @Timeout(60)
@@ -36,6 +38,7 @@ class BrokenClockTests {
 
         private final TimeSource time;
         private volatile boolean broken;
+        private final AtomicInteger reads = new AtomicInteger(Integer.MAX_VALUE); // after so many, one fails
 
         BreakableTimeSource(TimeSource time) {
             this.time = time;
@@ -43,7 +46,7 @@ class BrokenClockTests {
 
         @Override
         public long nanoTime() {
-            if (broken) {
+            if (broken || reads.getAndDecrement() == 0) {
                 throw new IllegalStateException("broken");
             }
             return time.nanoTime();
@@ -105,6 +108,48 @@ class BrokenClockTests {
         assertThat(throttlers.inFlight("patient")).isZero();
         time.advance(Duration.ofMinutes(1));
         assertThat(patient.snapshot().available()).isEqualTo(1);
+    }
+
+    /** Each read of the clock fails once, while a key leaves its overflow bucket, changes its limit twice and is reset. */
+    @Test
+    @Timeout(value = 60, threadMode = ThreadMode.SEPARATE_THREAD) // a thread that spins notices no interrupt
+    void whileABucketIsReplacedByAnother() {
+        ThrottlePolicy policy =
+                ThrottlePolicy.of("small", BucketSpec.of("5/1m"), "user").withMaxKeys(1);
+        Charge alice = Charge.of(policy, "alice", 1);
+        Charge bob = Charge.of(policy, "bob", 1);
+        Charge faster = new Charge(policy, BucketSpec.of("50/1m"), "alice", 1);
+        int reads = -1;
+        boolean failed;
+        do {
+            BucketStore store = BucketStore.local(clock);
+            clock.reads.set(++reads);
+            attempt(() -> store.take(List.of(bob)));
+            attempt(() -> store.take(List.of(alice)));
+            attempt(() -> store.reset(bob));
+            attempt(() -> store.take(List.of(alice)));
+            attempt(() -> store.take(List.of(faster)));
+            attempt(() -> store.take(List.of(alice)));
+            attempt(() -> store.reset(alice));
+            attempt(() -> store.take(List.of(alice)));
+            failed = clock.reads.get() < 0;
+            clock.reads.set(Integer.MAX_VALUE);
+
+            long left = store.snapshot(alice).available();
+            for (int i = 0; i < left; i++) {
+                assertThat(store.take(List.of(alice)).allowed()).isTrue();
+            }
+            assertThat(store.take(List.of(alice)).allowed()).isFalse();
+        } while (failed);
+        assertThat(reads).isGreaterThan(10);
+    }
+
+    private static void attempt(Runnable step) {
+        try {
+            step.run();
+        } catch (IllegalStateException broken) {
+            assertThat(broken).hasMessage("broken");
+        }
     }
 
     /** The one slot that processes share, which is always free. */

@@ -47,7 +47,8 @@ public class BucketStateCopyLincheckTests {
 
     @Operation(nonParallelGroup = "copy")
     public void copy() {
-        state = state.copy();
+        BucketState before = state;
+        state = before.replace(before::copy);
     }
 
     @Test

@@ -23,7 +23,7 @@ class ConversionMomentTests {
     private BucketState converted(TickScale from, long cost, long moment, TickScale to) {
         BucketState state = new BucketState(from, 0);
         assertThat(state.take(cost, moment, 0)).isPositive();
-        return state.convertTo(to, 0, () -> {
+        return BucketConversion.convert(state, to, 0, () -> {
             reads.incrementAndGet();
             return moment;
         });
@@ -44,7 +44,8 @@ class ConversionMomentTests {
         BucketState state = new BucketState(slow, 0);
         assertThat(state.take(30, 5 * SECOND, 0)).isPositive();
 
-        BucketState converted = state.convertTo(FAST, moment, () -> moment).convertTo(larger, 0, () -> moment);
+        BucketState fast = BucketConversion.convert(state, FAST, moment, () -> moment);
+        BucketState converted = BucketConversion.convert(fast, larger, 0, () -> moment);
 
         assertThat(larger.tokensLeft(converted.missing(moment))).isEqualTo(70);
     }
