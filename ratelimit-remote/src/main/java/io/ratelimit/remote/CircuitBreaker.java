@@ -2,7 +2,6 @@ package io.ratelimit.remote;
 
 import io.ratelimit.TimeSource;
 import java.time.Duration;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -18,6 +17,9 @@ final class CircuitBreaker {
 
     /** The time between two probes of an open breaker. */
     static final Duration PAUSE = Duration.ofMillis(500);
+
+    /** The time after which a probe without a report is taken for lost: its thread may have failed before it could report. */
+    static final Duration LOST = Duration.ofMinutes(1);
 
     private static final int FAILURES_TO_OPEN = 5;
     private static final long LAST_TEN = (1 << 10) - 1;
@@ -53,7 +55,7 @@ final class CircuitBreaker {
     }
 
     /** Calls are rejected, except for one probe at the given time. */
-    private record Open(long probeAt, AtomicBoolean probed) implements Round {}
+    private record Open(AtomicLong probeAt) implements Round {}
 
     /** Returns the round to report the call to; null if the call must not be made. */
     @Nullable
@@ -63,7 +65,9 @@ final class CircuitBreaker {
     }
 
     private boolean mayProbe(Open open) {
-        return time.nanoTime() - open.probeAt >= 0 && open.probed.compareAndSet(false, true);
+        long now = time.nanoTime();
+        long due = open.probeAt.get();
+        return now - due >= 0 && open.probeAt.compareAndSet(due, now + LOST.toNanos());
     }
 
     /** Reports a call that succeeded. Returns whether it closed the breaker. */
@@ -100,6 +104,6 @@ final class CircuitBreaker {
     }
 
     private Open opened() {
-        return new Open(time.nanoTime() + PAUSE.toNanos(), new AtomicBoolean());
+        return new Open(new AtomicLong(time.nanoTime() + PAUSE.toNanos()));
     }
 }

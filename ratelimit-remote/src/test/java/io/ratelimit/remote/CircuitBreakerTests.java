@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.remote.CircuitBreaker.Round;
+import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
@@ -77,6 +78,20 @@ class CircuitBreakerTests {
         assertThat(breaker.succeeded(enter())).isTrue();
         fails(4);
         assertThat(breaker.enter()).as("earlier failures are forgotten").isNotNull();
+    }
+
+    @Test
+    void afterAProbeThatNeverReportsAnotherFollows() {
+        fails(5);
+        time.advance(CircuitBreaker.PAUSE);
+        enter();
+        time.advance(CircuitBreaker.LOST.minusNanos(1));
+        assertThat(breaker.enter()).isNull();
+
+        time.advance(Duration.ofNanos(1));
+        Round probe = enter();
+        assertThat(breaker.enter()).isNull();
+        assertThat(breaker.succeeded(probe)).isTrue();
     }
 
     @Test
