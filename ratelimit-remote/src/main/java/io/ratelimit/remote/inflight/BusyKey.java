@@ -46,7 +46,7 @@ final class BusyKey {
     private boolean scarce; // whether the last claim got fewer slots than it wanted
     private boolean failed; // the last claim; the store may have another number than this process
     private int failures; // the last claims that were sent and failed
-    private boolean retrying;
+    private long retryAt;
     private volatile @Nullable CompletableFuture<Reply> reply;
     private volatile boolean closed;
 
@@ -57,6 +57,7 @@ final class BusyKey {
         this.lifetime = registers.timeToLive().toNanos();
         this.timeout = registers.access().timeoutNanos();
         this.register = new Register(registers.timeToLive());
+        this.retryAt = time.nanoTime();
     }
 
     synchronized int running() {
@@ -76,30 +77,30 @@ final class BusyKey {
     @Nullable
     SlotCall enter(IntSupplier limit, boolean waits) {
         SlotCall call = new SlotCall(this, limit, waits);
-        Claim claim;
-        synchronized (this) {
-            if (closed) {
-                return null;
-            }
-            long now = time.nanoTime();
-            this.limit = limit.getAsInt();
-            if (!queue.isEmpty() || !start(call, now)) {
-                if (!waits && !queue.isEmpty() && register.awaited == 0) {
-                    call.decide(Outcome.TOO_MANY_IN_FLIGHT, false, free()); // the calls that wait go first
-                } else {
-                    queue.add(call);
-                    asking += waits ? 0 : 1;
-                }
-            }
-            claim = next(now);
-        }
         try {
+            Claim claim;
+            synchronized (this) {
+                if (closed) {
+                    return null;
+                }
+                long now = time.nanoTime();
+                this.limit = limit.getAsInt();
+                if (!queue.isEmpty() || !start(call, now)) {
+                    if (!waits && !queue.isEmpty() && register.awaited == 0) {
+                        call.decide(Outcome.TOO_MANY_IN_FLIGHT, false, free()); // the calls that wait go first
+                    } else {
+                        queue.add(call);
+                        asking += waits ? 0 : 1;
+                    }
+                }
+                claim = next(now);
+            }
             proceed(claim);
+            return call;
         } catch (RuntimeException | Error failed) {
             withdraw(call);
             throw failed;
         }
-        return call;
     }
 
     boolean isClosed() {
@@ -122,13 +123,14 @@ final class BusyKey {
             if (closed || !needsClaim(limit.getAsInt())) {
                 return null;
             }
+            long now = time.nanoTime();
             SlotCall call = new SlotCall(this, limit, false);
             this.limit = limit.getAsInt();
             queue.add(call);
             asking++;
             reply = null; // the caller ends the claim, also if it is late
             request.decide(call);
-            return new CarriedClaim(name, claim(time.nanoTime()), this, request);
+            return new CarriedClaim(name, claim(now), this, request);
         }
     }
 
@@ -147,7 +149,7 @@ final class BusyKey {
     }
 
     /** Takes out a call whose caller gets an exception in place of it. */
-    private synchronized void withdraw(SlotCall call) {
+    synchronized void withdraw(SlotCall call) {
         if (queue.remove(call)) {
             asking -= call.waits ? 0 : 1;
         } else if (call.outcome() == Outcome.ALLOWED) {
@@ -210,8 +212,8 @@ final class BusyKey {
     void release() {
         Claim claim;
         synchronized (this) {
+            register.end(); // before the clock is read, since a clock may throw
             long now = time.nanoTime();
-            register.end();
             serve(now);
             claim = next(now);
         }
@@ -288,22 +290,21 @@ final class BusyKey {
             if (now - due < 0) {
                 return; // the clock was closed, and makes its calls early
             }
-            retrying = false;
             serve(now);
             if (!queue.isEmpty()) {
                 limit = queue.element().limit.getAsInt();
             }
-            claim = queue.isEmpty() || register.awaited != 0 ? next(now) : claim(now);
             retryLater(now);
+            claim = queue.isEmpty() || register.awaited != 0 ? next(now) : claim(now);
         }
         proceed(claim);
     }
 
     private void retryLater(long now) {
-        if (queue.size() > asking && !retrying) {
-            retrying = true;
-            long wait = WAIT_NANOS + ThreadLocalRandom.current().nextLong(WAIT_JITTER_NANOS);
-            time.maintainAt(now + wait, () -> retry(now + wait));
+        if (queue.size() > asking && now - retryAt >= 0) {
+            long due = now + WAIT_NANOS + ThreadLocalRandom.current().nextLong(WAIT_JITTER_NANOS);
+            retryAt = due;
+            time.maintainAt(due, () -> retry(due));
         }
     }
 
@@ -369,7 +370,6 @@ final class BusyKey {
     void ended(Claim claim, @Nullable Reply granted, boolean sent, boolean congested) {
         Claim next;
         synchronized (this) {
-            long now = time.nanoTime();
             failed = granted == null || granted.usable() < 0;
             failures = failed ? failures + (sent ? 1 : 0) : 0;
             if (granted == null || failed) {
@@ -383,7 +383,10 @@ final class BusyKey {
             } else {
                 others = granted.others();
                 scarce = granted.usable() < claim.want();
-                register.replied(claim.number(), granted.usable(), now);
+                register.replied(claim.number(), granted.usable());
+            }
+            long now = time.nanoTime(); // after the end of the claim, since a clock may throw
+            if (!failed) {
                 serve(now);
                 if (!queue.isEmpty() && queue.element().claimed) {
                     denyAsking();

@@ -50,6 +50,8 @@ public final class CarriedClaim {
     void failed(boolean congested) {
         if (!completed) {
             register.ended(claim, null, true, congested);
+        } else if (request.slot() instanceof SlotCall undecided) { // if the clock failed in its place
+            undecided.endAsking(congested);
         }
     }
 }

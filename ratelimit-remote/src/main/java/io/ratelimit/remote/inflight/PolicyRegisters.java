@@ -29,13 +29,18 @@ final class PolicyRegisters implements SharedSlots {
     public Slot take(Charge charge) {
         int limit = charge.spec().inFlight();
         SlotCall call = enter(charge.key(), () -> limit, false);
-        if (!call.isDone()) {
-            registers.access().await(call);
+        try {
+            if (!call.isDone()) {
+                registers.access().await(call);
+            }
+            if (!call.isDone()) {
+                call.endAsking(!registers.access().hasFailed());
+            }
+            return call;
+        } catch (RuntimeException | Error failed) {
+            call.withdraw();
+            throw failed;
         }
-        if (!call.isDone()) {
-            call.endAsking(!registers.access().hasFailed());
-        }
-        return call;
     }
 
     /** Returns whether a call for a key would make a claim. */
@@ -64,8 +69,8 @@ final class PolicyRegisters implements SharedSlots {
             BusyKey fresh = new BusyKey(key, this, registers);
             busy = keys.putIfAbsent(key, fresh);
             busy = busy == null ? fresh : busy;
-            registers.keyAdded();
         }
+        registers.keyInUse();
         return busy;
     }
 

@@ -82,13 +82,11 @@ final class Register {
     }
 
     /** Records the reply to a claim. */
-    void replied(long number, int granted, long now) {
+    void replied(long number, int granted) {
         if (number == awaited) {
             awaited = 0;
-            if (now - sentAt < validNanos) {
-                usable = granted;
-                until = sentAt + validNanos;
-            }
+            usable = granted;
+            until = sentAt + validNanos;
         }
     }
 

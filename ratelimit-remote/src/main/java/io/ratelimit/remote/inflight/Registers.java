@@ -114,15 +114,20 @@ public final class Registers {
     /** Makes the claims for requests that aren't decided yet, for {@link #take}. Leaves out keys with a claim under way. */
     public List<CarriedClaim> carry(List<SharedSlots.Request> requests) {
         List<CarriedClaim> claims = new ArrayList<>(requests.size());
-        for (SharedSlots.Request request : requests) {
-            CarriedClaim claim = request.slot() != null
-                    ? null
-                    : registers(request.charge().policy()).carry(request);
-            if (claim != null) {
-                claims.add(claim);
+        try {
+            for (SharedSlots.Request request : requests) {
+                CarriedClaim claim = request.slot() != null
+                        ? null
+                        : registers(request.charge().policy()).carry(request);
+                if (claim != null) {
+                    claims.add(claim);
+                }
             }
+            return claims;
+        } catch (RuntimeException | Error failed) {
+            claims.forEach(CarriedClaim::withdraw);
+            throw failed;
         }
-        return claims;
     }
 
     /** Takes tokens with claims. Each call with a claim is decided then, unless its claim was withdrawn. */
@@ -183,24 +188,38 @@ public final class Registers {
         return claims.incrementAndGet();
     }
 
-    /** Has the keys checked, after one was added. */
-    void keyAdded() {
+    /** Has the keys checked while there are any. Each call of a key asks for it, since a clock may have failed before. */
+    void keyInUse() {
         if (!ticking.get() && ticking.compareAndSet(false, true)) {
-            long due = time.nanoTime() + TICK_NANOS;
-            time.maintainAt(due, () -> tick(due));
+            try {
+                long due = time.nanoTime() + TICK_NANOS;
+                time.maintainAt(due, () -> tick(due));
+            } catch (RuntimeException | Error failed) {
+                ticking.set(false);
+                throw failed;
+            }
+        }
+    }
+
+    private void tickAgain() {
+        try {
+            keyInUse();
+        } catch (RuntimeException | Error failed) {
+            keyInUse(); // perhaps no other call follows
         }
     }
 
     private void tick(long due) {
-        if (time.nanoTime() - due < 0) {
-            return; // the clock was closed, and makes its calls early
-        }
+        boolean early = false;
         try {
-            policies.values().forEach(PolicyRegisters::tick);
+            early = time.nanoTime() - due < 0; // the clock was closed, and makes its calls early
+            if (!early) {
+                policies.values().forEach(PolicyRegisters::tick);
+            }
         } finally {
-            ticking.set(false);
-            if (policies.values().stream().anyMatch(PolicyRegisters::isBusy)) {
-                keyAdded();
+            ticking.set(early);
+            if (!early && policies.values().stream().anyMatch(PolicyRegisters::isBusy)) {
+                tickAgain();
             }
         }
     }

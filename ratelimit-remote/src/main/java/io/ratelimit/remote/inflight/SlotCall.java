@@ -48,6 +48,11 @@ final class SlotCall extends CompletableFuture<Outcome> implements SharedSlots.S
         key.endAsking(this, congested);
     }
 
+    /** Ends this call, whose caller gets an exception in place of it. */
+    void withdraw() {
+        key.withdraw(this);
+    }
+
     @Override
     public Outcome outcome() {
         return getNow(Outcome.TOO_MANY_IN_FLIGHT);

@@ -316,7 +316,7 @@ class RegisterHistoriesTests {
                 if (careless.contains(Careless.COUNTS_FROM_THE_REPLY)) {
                     register.sentAt = NOW;
                 }
-                register.replied(number, message - Process.REPLY, NOW);
+                register.replied(number, message - Process.REPLY);
                 process.set(register);
                 add(state);
             } else if (message > 0) {

@@ -15,6 +15,7 @@ import io.ratelimit.SharedSlots;
 import io.ratelimit.SharedSlots.Slot;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.TimeSource;
 import io.ratelimit.remote.inflight.RegisterStore.Claim;
 import io.ratelimit.remote.inflight.RegisterStore.Reply;
 import java.time.Duration;
@@ -29,6 +30,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -43,7 +46,8 @@ class RegistersTests {
     private final RegisterModel model = new RegisterModel();
     private final List<Claim> claims = new ArrayList<>();
     private final Deque<CompletableFuture<Reply>> unanswered = new ArrayDeque<>();
-    private final Registers registers = new Registers(time, new Store(), new Rules(), TIME_TO_LIVE);
+    private final BreakableTimeSource clock = new BreakableTimeSource(time);
+    private final Registers registers = new Registers(clock, new Store(), new Rules(), TIME_TO_LIVE);
     private boolean answers = true;
     private boolean available = true;
     private boolean rejects;
@@ -53,6 +57,40 @@ class RegistersTests {
     private boolean congested;
     private boolean tokensAreShort;
     private int fallback;
+
+    /** The clock of the test, which fails once, after so many uses. */
+    private static final class BreakableTimeSource implements TimeSource {
+
+        private final TimeSource time;
+        private int uses = Integer.MAX_VALUE;
+
+        BreakableTimeSource(TimeSource time) {
+            this.time = time;
+        }
+
+        private void use() {
+            if (uses-- == 0) {
+                throw new IllegalStateException("broken");
+            }
+        }
+
+        @Override
+        public long nanoTime() {
+            use();
+            return time.nanoTime();
+        }
+
+        @Override
+        public void parkUntil(long nanos) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public Future<?> maintainAt(long nanos, Runnable upkeep) {
+            use();
+            return time.maintainAt(nanos, upkeep);
+        }
+    }
 
     /** A store that replies at once, or when the test says so. */
     private final class Store implements RegisterStore {
@@ -468,6 +506,49 @@ class RegistersTests {
         broken = false;
         time.advance(TIME_TO_LIVE.dividedBy(3));
         assertThat(claims).hasSizeGreaterThan(1);
+    }
+
+    /** Each use of the clock fails once. Two calls run; in every second run two others wait for their slots. */
+    @RepeatedTest(300)
+    void aClockThatFailsOnceEndsNoRenewalAndLosesNoSlot(RepetitionInfo run) {
+        impatient = true;
+        clock.uses = run.getCurrentRepetition() / 2;
+        asIfSet(2, new Claim(1, 1, 1, 3));
+        List<Slot> calls = new ArrayList<>();
+        attempt(() -> calls.add(take(3)));
+        attempt(() -> calls.add(Objects.requireNonNull(carry(3).slot())));
+        calls.removeIf(call -> call.outcome() != Outcome.ALLOWED);
+        if (run.getCurrentRepetition() % 2 == 0) {
+            attempt(() -> calls.add(slots().enqueue(charge(3), () -> 3)));
+            attempt(() -> calls.add(slots().enqueue(charge(3), () -> 3)));
+        }
+        for (int i = 0; i < 20; i++) {
+            time.advance(TIME_TO_LIVE.dividedBy(10));
+            asIfSet(2, new Claim(i + 2, 1, 1, 3));
+        }
+        int running = Math.min(calls.size(), 2);
+        assertThat(slots().held()).isEqualTo(running);
+        assertThat(calls.stream().filter(call -> call.outcome() == Outcome.ALLOWED))
+                .hasSize(running);
+        assertThat(model.registers().get(1).usable()).isEqualTo(running);
+
+        while (!calls.isEmpty()) {
+            Slot slot = calls.remove(0); // they were allowed in their order
+            assertThat(slot.outcome()).isEqualTo(Outcome.ALLOWED);
+            attempt(slot::release);
+            time.advance(Duration.ofSeconds(1));
+        }
+        assertThat(slots().held()).isZero();
+        assertThat(model.registers().get(1).slots()).isZero();
+        assertThat(((PolicyRegisters) slots()).isBusy()).isFalse();
+    }
+
+    private static void attempt(Runnable step) {
+        try {
+            step.run();
+        } catch (IllegalStateException broken) {
+            assertThat(broken).hasMessage("broken");
+        }
     }
 
     @Test
