@@ -5,13 +5,15 @@ import io.github.bucket4j.distributed.ExpirationAfterWriteStrategy;
 import io.github.bucket4j.redis.lettuce.Bucket4jLettuce;
 import io.github.bucket4j.redis.lettuce.cas.LettuceBasedProxyManager;
 import io.lettuce.core.RedisClient;
-import io.lettuce.core.RedisFuture;
 import io.lettuce.core.ScriptOutputType;
 import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.api.async.RedisAsyncCommands;
 import io.lettuce.core.codec.ByteArrayCodec;
 import io.lettuce.core.codec.RedisCodec;
 import io.lettuce.core.codec.StringCodec;
+import io.lettuce.core.resource.ClientResources;
+import io.lettuce.core.resource.NettyCustomizer;
+import io.netty.channel.Channel;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -22,8 +24,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Predicate;
 import org.redisson.Redisson;
 import org.redisson.api.RRateLimiter;
@@ -41,6 +45,7 @@ final class RedisLimiters implements AutoCloseable {
     static final String PING = "PING";
     static final String EVALSHA = "trivial EVALSHA";
     static final String GCRA = "bare GCRA script";
+    static final String SHARED_GCRA = "bare GCRA script, shared calls";
     static final String BUCKET4J = "bucket4j-lettuce";
     static final String REDISSON = "Redisson";
     static final String SCRIPT = "ratelimit, script";
@@ -51,7 +56,17 @@ final class RedisLimiters implements AutoCloseable {
 
     /** The floors first. */
     static final List<String> NAMES = List.of(
-            PING, EVALSHA, GCRA, BUCKET4J, REDISSON, SCRIPT, TWO_BY_SCRIPT, LEASE, TRANSACTION, TWO_BY_TRANSACTION);
+            PING,
+            EVALSHA,
+            GCRA,
+            SHARED_GCRA,
+            BUCKET4J,
+            REDISSON,
+            SCRIPT,
+            TWO_BY_SCRIPT,
+            LEASE,
+            TRANSACTION,
+            TWO_BY_TRANSACTION);
 
     static final int RATE = 10;
     static final int CAPACITY = 10_000_000;
@@ -59,20 +74,32 @@ final class RedisLimiters implements AutoCloseable {
     /** Redisson notes each token of the last second apart: with a smaller rate a run would drain it. */
     private static final int RATE_OF_REDISSON = 1_000_000;
 
+    private final ClientResources resources;
     private final RedisClient lettuce;
+    private final Channel channel;
     private final RedissonClient redisson;
     private final OursOnRedis script;
     private final OursOnRedis transaction;
     private final StatefulRedisConnection<String, byte[]> connection;
 
     RedisLimiters(int port) {
-        lettuce = RedisClient.create("redis://127.0.0.1:" + port);
+        AtomicReference<Channel> latest = new AtomicReference<>();
+        resources = ClientResources.builder()
+                .nettyCustomizer(new NettyCustomizer() {
+                    @Override
+                    public void afterChannelInitialized(Channel channel) {
+                        latest.set(channel);
+                    }
+                })
+                .build();
+        lettuce = RedisClient.create(resources, "redis://127.0.0.1:" + port);
         connection = lettuce.connect(RedisCodec.of(StringCodec.UTF8, ByteArrayCodec.INSTANCE));
+        channel = Objects.requireNonNull(latest.get());
         Config config = new Config();
         config.useSingleServer().setAddress("redis://127.0.0.1:" + port);
         redisson = Redisson.create(config);
-        script = OursOnRedis.byScript(port, lettuce.getResources());
-        transaction = OursOnRedis.byTransaction(port, lettuce.getResources());
+        script = OursOnRedis.byScript(port, resources);
+        transaction = OursOnRedis.byTransaction(port, resources);
     }
 
     /** Returns all limiters by name; each returns whether it allowed the call of a key. */
@@ -82,6 +109,7 @@ final class RedisLimiters implements AutoCloseable {
                 key -> await(redis.ping()) != null,
                 evalsha(redis),
                 gcra(redis),
+                sharedGcra(redis),
                 bucket4j(),
                 this::redisson,
                 script.policies(1),
@@ -126,14 +154,25 @@ final class RedisLimiters implements AutoCloseable {
         return key -> await(redis.<byte[]>evalsha(sha, ScriptOutputType.VALUE, "floor")) != null;
     }
 
+    private static byte[][] gcraArguments() {
+        String token = Integer.toString(1_000_000 / RATE);
+        String full = Long.toString(1_000_000L / RATE * CAPACITY);
+        return new byte[][] {token.getBytes(StandardCharsets.US_ASCII), full.getBytes(StandardCharsets.US_ASCII)};
+    }
+
     private static Predicate<String> gcra(RedisAsyncCommands<String, byte[]> redis) {
         String sha = await(redis.scriptLoad(resource("gcra.lua")));
-        byte[] token = Integer.toString(1_000_000 / RATE).getBytes(StandardCharsets.US_ASCII);
-        byte[] full = Long.toString(1_000_000L / RATE * CAPACITY).getBytes(StandardCharsets.US_ASCII);
+        byte[][] arguments = gcraArguments();
         return key -> {
             String[] keys = {"gcra:" + key};
-            return await(redis.<Long>evalsha(sha, ScriptOutputType.INTEGER, keys, token, full)) >= 0;
+            return await(redis.<Long>evalsha(sha, ScriptOutputType.INTEGER, keys, arguments)) >= 0;
         };
+    }
+
+    private Predicate<String> sharedGcra(RedisAsyncCommands<String, byte[]> redis) {
+        String sha = await(redis.scriptLoad(resource("gcra-each.lua")));
+        SharedCalls calls = new SharedCalls(redis, channel.eventLoop(), sha, gcraArguments());
+        return key -> await(calls.start("gcra:" + key)) >= 0;
     }
 
     private static String resource(String name) {
@@ -160,7 +199,7 @@ final class RedisLimiters implements AutoCloseable {
         return limiter.tryAcquire();
     }
 
-    private static <T> T await(RedisFuture<T> answer) {
+    private static <T> T await(Future<T> answer) {
         try {
             return answer.get(10, TimeUnit.SECONDS);
         } catch (ExecutionException | TimeoutException failed) {
@@ -177,5 +216,6 @@ final class RedisLimiters implements AutoCloseable {
         transaction.close();
         redisson.shutdown();
         lettuce.shutdown();
+        resources.shutdown();
     }
 }

@@ -26,6 +26,9 @@ record RedisMeasurement(int rounds, long roundMillis, int keys, PrintStream out)
     static final String MANY = "10,000 keys";
     static final String HOT = "one key";
 
+    /** The compiler needs some seconds for each limiter. */
+    private static final int WARM_UPS = 3;
+
     private static final int THREADS_OF_FLOOD = 8;
 
     /** Writes to the file named. */
@@ -48,7 +51,7 @@ record RedisMeasurement(int rounds, long roundMillis, int keys, PrintStream out)
             String[] many = ClientKeys.of(keys);
             limiters.prepare(many);
             Map<String, Predicate<String>> all = limiters.all();
-            for (int round = -1; round < rounds; round++) {
+            for (int round = -WARM_UPS; round < rounds; round++) {
                 round(all, many, round < 0);
             }
             flood(
