@@ -79,29 +79,30 @@ final class LeasedBucket {
     }
 
     /**
-     * Returns the lease from which the tokens were taken; null if the leases don't have them. Tokens from both leases count
-     * as those of the previous one, which ends sooner and whose tokens time pays first.
+     * Returns the lease from which the tokens were taken; null if the leases don't have them. The tokens of the previous
+     * lease are used first, also where a call needs more. Tokens from both leases count as those of the previous one, which
+     * ends sooner and whose tokens time pays first.
      */
     @Nullable
     Lease take(long cost, long now) {
         Lease older = previous;
         Lease latest = current;
-        if (older.get() > 0 && older.take(cost, now)) {
+        if (older.get() > 0 && (older.take(cost, now) || takeFromBoth(older, latest, cost, now))) {
             return older;
         }
-        return latest.take(cost, now) ? latest : takeFromBoth(older, latest, cost, now);
+        return latest.take(cost, now) ? latest : null;
     }
 
-    private static @Nullable Lease takeFromBoth(Lease older, Lease latest, long cost, long now) {
+    private static boolean takeFromBoth(Lease older, Lease latest, long cost, long now) {
         if (older == latest || older.get() + latest.get() < cost) {
-            return null;
+            return false;
         }
         long some = older.takeUpTo(cost, now);
         if (some > 0 && latest.take(cost - some, now)) {
-            return older;
+            return true;
         }
         older.addAndGet(some);
-        return null;
+        return false;
     }
 
     /** Takes as many of the tokens as the leases have, and returns their number. Leases with fewer tokens end. */

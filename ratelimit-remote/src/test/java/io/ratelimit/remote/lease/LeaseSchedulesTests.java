@@ -134,6 +134,16 @@ class LeaseSchedulesTests {
         });
     }
 
+    @Test
+    void aCallUsesTheRestOfTheEarlierLeaseFirst() {
+        long half = POLICY.lease().toNanos() / 2;
+        LeasedBucket bucket = new LeasedBucket(CHARGE, 0);
+        bucket.granted(grant(4), 4, false, 0);
+        bucket.granted(grant(8), 8, false, half);
+        assertThat(bucket.take(6, half)).isNotNull();
+        assertThat(bucket.tokens(2 * half)).isEqualTo(6);
+    }
+
     private static Grant grant(long tokens) {
         BucketSpec spec = CHARGE.spec();
         BucketSnapshot bucket =
