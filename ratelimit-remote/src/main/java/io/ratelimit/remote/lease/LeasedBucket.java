@@ -43,8 +43,13 @@ final class LeasedBucket {
     /** Whether the leases were dropped after the request that is under way was sent. */
     private volatile boolean dropped;
 
-    /** The mean cost of the calls that requested leases; each counts an eighth. Written by the thread that requests one. */
-    private volatile double meanCost;
+    /** The moment of the request before the last one, and the tokens used between these two. */
+    private volatile long usedSince;
+
+    private volatile long usedBefore;
+
+    /** A cost above the mean of calls that requested leases, unless all cost the same. Written by the requesting thread. */
+    private volatile double largeCost;
 
     private volatile boolean tooSmall;
 
@@ -59,7 +64,8 @@ final class LeasedBucket {
         this.current = new Lease(charge.cost(), 0, calledAt, calledAt, null);
         this.previous = current;
         this.keptAt = calledAt;
-        this.meanCost = charge.cost();
+        this.usedSince = calledAt;
+        this.largeCost = charge.cost();
     }
 
     Duration lease() {
@@ -168,34 +174,37 @@ final class LeasedBucket {
 
     /**
      * Returns the maximum number of tokens for the next request of a call: at least the cost, otherwise as {@link Leases}
-     * describes. No more if a lease would have less than two calls' tokens: it would save few calls of the store, and
-     * tokens that no call fits into would be lost.
+     * describes. No more unless {@link #isBusy}: a lease would save few calls, and tokens that no call fits into would be lost.
      */
     long maxTokens(long cost, long now) {
-        meanCost += (cost - meanCost) / 8;
+        largeCost += (cost - largeCost) / (cost > largeCost ? 2 : 8);
         long wanted = Math.max(tokensAhead(now), cost);
-        tooSmall = wanted > cost && !isEnough(wanted);
+        tooSmall = wanted > cost && !isBusy(now);
         return tooSmall ? cost : wanted;
     }
 
-    /** Returns whether the last request of a call was for no lease, since it would have been too small. */
+    /** Returns whether the last request of a call was for no lease, since its bucket isn't busy. */
     boolean isTooSmall() {
         return tooSmall;
     }
 
-    /** Returns whether tokens are enough for a lease. */
-    boolean isEnough(long tokens) {
-        return tokens >= 2 * meanCost;
+    /** Returns whether calls use the tokens of three large calls in half the time of a lease. */
+    boolean isBusy(long now) {
+        return tokensUsed(now) >= 3 * largeCost;
     }
 
     /** Returns the tokens that calls use in half the time of a lease, but at most those that a request may be for. */
     long tokensAhead(long now) {
-        Lease last = current;
-        double age = Math.max(now - last.since, 1);
-        long used = last.tokens - last.get() + Math.max(carried - previous.get(), 0);
-        double rate = used / age;
-        long max = Math.min(2 * last.tokens, spec.capacity() / 8);
-        return Math.min((long) (rate * lease.toNanos() / 2), max);
+        return (long) Math.min(tokensUsed(now), Math.min(2 * current.tokens, spec.capacity() / 8));
+    }
+
+    /** Returns the tokens that calls use in half the time of a lease, as they did since the request before the last one. */
+    private double tokensUsed(long now) {
+        return (usedBefore + used()) / (double) Math.max(now - usedSince, 1) * lease.toNanos() / 2;
+    }
+
+    private long used() {
+        return current.tokens - current.get() + Math.max(carried - previous.get(), 0);
     }
 
     /**
@@ -244,8 +253,10 @@ final class LeasedBucket {
 
     /** Keeps the latest lease that has tokens beside a new one. */
     private void replace(Lease next) {
+        usedBefore = used();
+        usedSince = current.since;
         Grant grant = next.grant;
-        Lease kept = current.get() > 0 ? current : previous;
+        Lease kept = current.get() > 0 || previous.get() == 0 ? current : previous;
         Lease other = kept == current ? previous : current;
         other.end();
         if (kept.grant != null && grant != null && hasEnded(kept.grant, grant)) {

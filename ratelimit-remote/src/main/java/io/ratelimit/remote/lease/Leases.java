@@ -249,7 +249,7 @@ public final class Leases {
     /** Renews the lease in the background, unless it is so small that the call which finds no tokens may as well do so. */
     private void renew(LeasedBucket bucket, Charge charge, long now) {
         long maxTokens = bucket.tokensAhead(now);
-        if (maxTokens < MIN_RENEWAL || !bucket.isEnough(maxTokens) || !bucket.startRequest()) {
+        if (maxTokens < MIN_RENEWAL || !bucket.isBusy(now) || !bucket.startRequest()) {
             return;
         }
         try {

@@ -59,10 +59,10 @@ class LeaseRequestTests {
     }
 
     @Test
-    void aKeyThatIsCalledFourTimesInALeaseRequestsTwiceTheTokens() {
+    void aKeyThatIsCalledSixTimesInALeaseRequestsTwiceTheTokens() {
         for (int i = 0; i < 3; i++) {
             take();
-            time.advance(LEASE.dividedBy(4));
+            time.advance(LEASE.dividedBy(6));
         }
         assertThat(asked).containsExactly(2L);
     }
