@@ -30,10 +30,8 @@ final class OursOnRedis implements AutoCloseable {
             BucketSpec.of(RedisLimiters.RATE + "/1s").withCapacity(RedisLimiters.CAPACITY);
     private static final ThrottlePolicy PER_USER = ThrottlePolicy.of("per-user", SPEC, "user");
     private static final ThrottlePolicy PER_IP = ThrottlePolicy.of("per-ip", SPEC, "ip");
-    /** A run takes more than the capacity of the others from leases. */
     private static final ThrottlePolicy LEASED =
-            ThrottlePolicy.of("leased", BucketSpec.of("100000000/1s"), "user").withLease(Duration.ofMillis(20));
-
+            ThrottlePolicy.of("leased", SPEC, "user").withLease(Duration.ofMillis(20));
     private static final ThrottlePolicy SCARCE = ThrottlePolicy.of("scarce", BucketSpec.of("1/1h"), "user");
 
     private final RedisStorage storage;

@@ -37,8 +37,8 @@ import org.redisson.config.Config;
 
 /**
  * Limiters on Redis, and the floors: the least cost of a Redis call. All use one server, and each calling thread waits for
- * the reply, as the threads of a web server do. All except Redisson give each key 10 tokens a second and a burst of ten
- * million, more than a run takes; the policy with a lease has a larger rate instead.
+ * the reply, as the threads of a web server do. All except Redisson give each key 1,000 tokens a second and a burst of a
+ * billion, more than a run takes.
  */
 final class RedisLimiters implements AutoCloseable {
 
@@ -68,8 +68,8 @@ final class RedisLimiters implements AutoCloseable {
             TRANSACTION,
             TWO_BY_TRANSACTION);
 
-    static final int RATE = 10;
-    static final int CAPACITY = 10_000_000;
+    static final int RATE = 1_000;
+    static final int CAPACITY = 1_000_000_000;
 
     /** Redisson notes each token of the last second apart: with a smaller rate a run would drain it. */
     private static final int RATE_OF_REDISSON = 1_000_000;

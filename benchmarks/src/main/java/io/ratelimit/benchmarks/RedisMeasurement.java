@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.function.Predicate;
+import java.util.stream.IntStream;
 
 /**
  * Limits on a Redis of this machine's, beside others and floors. In each round all take their turns, so that what else
@@ -24,7 +25,9 @@ record RedisMeasurement(int rounds, long roundMillis, int keys, PrintStream out)
 
     static final List<Integer> THREADS = List.of(1, 8, 32);
     static final String MANY = "10,000 keys";
+    static final String ZIPF = "10,000 keys by Zipf's law";
     static final String HOT = "one key";
+    static final List<String> KEYS = List.of(MANY, ZIPF, HOT);
 
     /** The compiler needs some seconds for each limiter. */
     private static final int WARM_UPS = 3;
@@ -66,17 +69,28 @@ record RedisMeasurement(int rounds, long roundMillis, int keys, PrintStream out)
     }
 
     private void round(Map<String, Predicate<String>> all, String[] many, boolean toWarmUp) {
-        String[] hot = {many[0]};
         for (int threads : THREADS) {
-            for (String[] some : List.of(many, hot)) {
+            for (String some : KEYS) {
+                Load load = new Load(threads, some(many, some));
                 all.forEach((name, limiter) -> {
-                    Sample sample = new Load(threads, some).run(limiter, roundMillis);
+                    Sample sample = load.run(limiter, roundMillis);
                     if (!toWarmUp) {
-                        print(name(name, some == hot ? HOT : MANY, threads), sample);
+                        print(name(name, some, threads), sample);
                     }
                 });
             }
         }
+    }
+
+    private static String[] some(String[] keys, String some) {
+        return switch (some) {
+            case HOT -> new String[] {keys[0]};
+            case ZIPF ->
+                IntStream.of(ClientKeys.Order.ZIPF.of(keys.length, 1 << 16))
+                        .mapToObj(i -> keys[i])
+                        .toArray(String[]::new);
+            default -> keys;
+        };
     }
 
     static String name(String limiter, String keys, int threads) {

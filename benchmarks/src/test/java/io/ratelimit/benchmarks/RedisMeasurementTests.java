@@ -23,10 +23,10 @@ class RedisMeasurementTests {
         try (OutputStream out = Files.newOutputStream(file)) {
             new RedisMeasurement(1, 20, 100, new PrintStream(out, true, StandardCharsets.UTF_8)).run();
         }
-        assertThat(Samples.read(file).variants()).hasSize(4 + 2 * 3 * RedisLimiters.NAMES.size() + 2);
+        assertThat(Samples.read(file).variants()).hasSize(4 + 3 * 3 * RedisLimiters.NAMES.size() + 2);
         assertThat(Results.read(directory).toMarkdown())
-                .containsPattern(
-                        "a trivial EVALSHA \\| 10,000 keys: [0-9.]+ ×, [0-9.]+ ×, [0-9.]+ ×; one key: [0-9.]+ ×")
+                .containsPattern("a trivial EVALSHA \\| 10,000 keys: [0-9.]+ ×, [0-9.]+ ×, [0-9.]+ ×; 10,000 keys by"
+                        + " Zipf's law: .*; one key: [0-9.]+ ×")
                 .containsPattern(
                         "one key, 32 threads \\| at least 20 × bucket4j \\| [0-9.]+ × \\(Redisson [0-9.]+ ×\\)")
                 .containsPattern("lease of 20 ms \\| at least 1,000,000 a second, .* \\| [0-9]+ a second, [0-9.]+ ×")
