@@ -6,15 +6,15 @@ import io.ratelimit.key.OverrideTable;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
-import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The constant cost of an annotation. Each bucket that a call may have must be able to hold it, also after a change.
  *
  * @param tokens the cost, limited to the policy's maximum
- * @param tiers the tiers in which calls may be
+ * @param tier the one tier of the calls; an empty text if they have none, and null if they may be in any
  */
-record ConstantCost(long tokens, Predicate<String> tiers, SourceLocation location) implements Consumer<ThrottlePolicy> {
+record ConstantCost(long tokens, @Nullable String tier, SourceLocation location) implements Consumer<ThrottlePolicy> {
 
     /**
      * Checks the cost against the limits of the configuration.
@@ -49,10 +49,12 @@ record ConstantCost(long tokens, Predicate<String> tiers, SourceLocation locatio
 
     private void forEachSpec(ThrottlePolicy policy, BiConsumer<String, BucketSpec> check) {
         String name = "'" + policy.name() + "'";
-        check.accept(name, policy.spec());
-        policy.tiers().forEach((tier, spec) -> {
-            if (tiers.test(tier)) {
-                check.accept("the tier '" + tier + "' of " + name, spec);
+        if (tier == null || !policy.tiers().containsKey(tier)) {
+            check.accept(name, policy.spec());
+        }
+        policy.tiers().forEach((other, spec) -> {
+            if (tier == null || other.equals(tier)) {
+                check.accept("the tier '" + other + "' of " + name, spec);
             }
         });
     }

@@ -18,6 +18,7 @@ import java.lang.reflect.Method;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
@@ -234,8 +235,7 @@ final class RateLimitedReader {
                     "cost '" + text + "'",
                     () -> RequestCost.tokens(constant.value()),
                     "Write a number, such as 'cost = \"5\"'.");
-            ConstantCost fixed =
-                    new ConstantCost(limit.cost().capped(tokens), name -> mayBeIn(name, tier, limit), location);
+            ConstantCost fixed = new ConstantCost(limit.cost().capped(tokens), onlyTier(tier, limit), location);
             fixed.check(text, limit.policy(), keyOf(limit).overrides());
             limit.throttler().checkChanges(fixed);
         }
@@ -246,11 +246,11 @@ final class RateLimitedReader {
         return text("key").isEmpty() ? limit.key() : limit.key().ofTexts();
     }
 
-    /** Returns whether a call may be in a tier: in one that the annotation or the policy selects for each call. */
-    private static boolean mayBeIn(String name, @Nullable CallValue tier, AnnotatedPolicy limit) {
+    /** Returns the one tier of all calls; an empty text if they have none, and null if they may be in any. */
+    private static @Nullable String onlyTier(@Nullable CallValue tier, AnnotatedPolicy limit) {
         return tier instanceof CallValue.Constant constant
-                ? name.equalsIgnoreCase(String.valueOf(constant.value()))
-                : tier != null || limit.key().tier() != null;
+                ? String.valueOf(constant.value()).toLowerCase(Locale.ROOT)
+                : tier == null && limit.key().tier() == null ? "" : null;
     }
 
     private @Nullable Written condition() {

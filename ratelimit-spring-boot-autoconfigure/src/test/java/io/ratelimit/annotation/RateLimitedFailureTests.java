@@ -602,7 +602,7 @@ class RateLimitedFailureTests {
     }
 
     static class CostOfPro {
-        @RateLimited(policy = "search", cost = "2", tier = "'pro'")
+        @RateLimited(policy = "search", cost = "3", tier = "'pro'")
         void call() {}
     }
 
