@@ -94,7 +94,7 @@ final class DedicatedConnections {
         CompletableFuture<StatefulRedisConnection<byte[], byte[]>> wanted = opening.copy();
         try {
             return call.await(wanted);
-        } catch (BackendException late) {
+        } catch (RuntimeException | Error late) {
             opening.whenComplete((connection, failure) -> giveBack(connection, connection));
             throw late;
         }

@@ -134,11 +134,20 @@ final class RedisConnections implements AutoCloseable {
 
     /** Runs a task that may take long, such as connecting, on a thread of its own. There are few such tasks. */
     static <T> CompletableFuture<T> inBackground(Supplier<T> task) {
-        return CompletableFuture.supplyAsync(task, work -> {
+        return inBackground(task, work -> {
             Thread thread = new Thread(work, "ratelimit-redis-connect");
             thread.setDaemon(true);
             thread.start();
         });
+    }
+
+    /** Runs a task on a thread. If none can be started, the task fails like any other. */
+    static <T> CompletableFuture<T> inBackground(Supplier<T> task, Executor threads) {
+        try {
+            return CompletableFuture.supplyAsync(task, threads);
+        } catch (OutOfMemoryError noThread) {
+            return CompletableFuture.failedFuture(noThread);
+        }
     }
 
     /** Makes connections possible again after {@link #stop}. */
@@ -204,7 +213,7 @@ final class RedisConnections implements AutoCloseable {
         private CompletableFuture<?> reply() {
             try {
                 return ping.get();
-            } catch (RuntimeException unsent) {
+            } catch (RuntimeException | Error unsent) {
                 return CompletableFuture.failedFuture(unsent);
             }
         }

@@ -56,8 +56,12 @@ class ConnectionCheckTests {
         timesOut();
         assertThat(renewals).hasValue(0);
 
+        ping = () -> {
+            throw new LinkageError();
+        };
         timesOut();
-        assertThat(pings).hasValue(2);
+        timesOut();
+        assertThat(pings).hasValue(3);
     }
 
     @Test

@@ -1,13 +1,17 @@
 package io.ratelimit.redis;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.lettuce.core.AbstractRedisClient;
 import io.lettuce.core.resource.NettyCustomizer;
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.ratelimit.BackendException;
+import io.ratelimit.ScarceThreads;
+import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.Deadline.CongestedException;
+import java.time.Duration;
 import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.Test;
 
@@ -54,6 +58,24 @@ class RedisConnectionsTests {
         application.customizer.afterChannelInitialized(channel);
         connections.close();
         assertThat(channel.runScheduledPendingTasks()).isEqualTo(-1);
+    }
+
+    @Test
+    void withoutAThreadAConnectionFailsAndItsPlaceIsFreeAgain() {
+        ScarceThreads threads = new ScarceThreads(20);
+        DedicatedConnections dedicated = new DedicatedConnections(() -> RedisConnections.inBackground(
+                () -> {
+                    throw new IllegalStateException("on a thread");
+                },
+                threads));
+        for (int i = 0; i < 20; i++) {
+            assertThatThrownBy(() -> connect(dedicated)).hasRootCauseInstanceOf(OutOfMemoryError.class);
+        }
+        assertThatThrownBy(() -> connect(dedicated)).hasRootCauseMessage("on a thread");
+    }
+
+    private static void connect(DedicatedConnections dedicated) {
+        dedicated.with(Deadline.Call.within(Duration.ofSeconds(10), RedisFailures::of), redis -> true);
     }
 
     /** An application whose connections the test makes. */

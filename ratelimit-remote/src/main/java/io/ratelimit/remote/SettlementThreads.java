@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.concurrent.Executor;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -31,16 +32,39 @@ final class SettlementThreads implements Executor {
      * Returns a pool of threads that don't keep the process alive. They start when they are needed, and end after ten idle seconds.
      *
      * @param name the beginning of the threads' names
-     * @param maxWaiting the most tasks that wait while all threads are busy; others are rejected
+     * @param maxWaiting the most tasks that wait while all threads are busy; others are rejected, and so are those that
+     *     need a thread when the system allows none
      */
     static ThreadPoolExecutor pool(String name, int threads, int maxWaiting) {
         AtomicInteger number = new AtomicInteger();
-        ThreadPoolExecutor pool = new ThreadPoolExecutor(
-                threads, threads, IDLE_SECONDS, TimeUnit.SECONDS, new LinkedBlockingQueue<>(maxWaiting), task -> {
-                    Thread thread = new Thread(task, name + "-" + number.incrementAndGet());
-                    thread.setDaemon(true);
-                    return thread;
-                });
+        return pool(threads, maxWaiting, task -> {
+            Thread thread = new Thread(task, name + "-" + number.incrementAndGet());
+            thread.setDaemon(true);
+            return thread;
+        });
+    }
+
+    static ThreadPoolExecutor pool(int threads, int maxWaiting, ThreadFactory factory) {
+        ThreadPoolExecutor pool =
+                new ThreadPoolExecutor(
+                        threads,
+                        threads,
+                        IDLE_SECONDS,
+                        TimeUnit.SECONDS,
+                        new LinkedBlockingQueue<>(maxWaiting),
+                        factory) {
+
+                    @Override
+                    public void execute(Runnable task) {
+                        try {
+                            super.execute(task);
+                        } catch (OutOfMemoryError noThread) {
+                            if (getPoolSize() == 0 || !getQueue().offer(task)) {
+                                throw new RejectedExecutionException("no thread can be started", noThread);
+                            }
+                        }
+                    }
+                };
         pool.allowCoreThreadTimeOut(true);
         return pool;
     }

@@ -3,10 +3,12 @@ package io.ratelimit.remote;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import io.ratelimit.ScarceThreads;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
@@ -49,6 +51,16 @@ class SettlementThreadsTests {
         assertThat(busy).hasSize(16).allMatch(Thread::isDaemon);
         backend.countDown();
         Awaitility.await().until(() -> made.get() == 16 + 10_000);
+    }
+
+    @Test
+    void withoutAThreadASettlementIsRejected() {
+        ThreadPoolExecutor pool = SettlementThreads.pool(2, 10, new ScarceThreads(1));
+        assertThatExceptionOfType(RejectedExecutionException.class)
+                .isThrownBy(() -> pool.execute(made::incrementAndGet));
+        pool.execute(made::incrementAndGet);
+        Awaitility.await().untilAsserted(() -> assertThat(made).hasValue(1));
+        pool.shutdown();
     }
 
     @Test
