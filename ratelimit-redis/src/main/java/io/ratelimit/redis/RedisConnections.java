@@ -239,9 +239,11 @@ final class RedisConnections implements AutoCloseable {
 
             private volatile long last = System.nanoTime();
             private volatile long delayedUntil = last - Duration.ofDays(1).toNanos();
+            private final EventExecutor loop;
             private final Future<?> records;
 
             Beat(EventExecutor loop) {
+                this.loop = loop;
                 this.records = loop.scheduleAtFixedRate(this, 0, STEP, TimeUnit.NANOSECONDS);
             }
 
@@ -255,7 +257,7 @@ final class RedisConnections implements AutoCloseable {
             }
 
             boolean wasDelayedSince(long moment) {
-                return System.nanoTime() - last > DELAYED || delayedUntil - moment > 0;
+                return !loop.isShuttingDown() && (System.nanoTime() - last > DELAYED || delayedUntil - moment > 0);
             }
         }
 
