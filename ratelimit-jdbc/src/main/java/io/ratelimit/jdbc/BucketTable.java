@@ -96,10 +96,15 @@ record BucketTable(String name) {
             return writeAll(writes, session, call);
         }
         Connection connection = session.connection();
+        session.limit(call);
         connection.setAutoCommit(false);
         boolean written = writeAll(writes, session, call);
+        if (!written && call.leftNanos() < 1_000_000) {
+            session.discard(); // there is no time to roll back, and a lost race is no failure of the database
+            return false;
+        }
+        session.limit(call);
         if (written) {
-            session.limit(call);
             connection.commit();
         } else {
             connection.rollback();

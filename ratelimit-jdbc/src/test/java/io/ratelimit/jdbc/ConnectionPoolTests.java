@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.ratelimit.BackendException;
+import io.ratelimit.jdbc.BucketTable.Write;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.KeyHash;
 import java.lang.reflect.InvocationTargetException;
@@ -162,6 +163,30 @@ class ConnectionPoolTests {
                 }))
                 .isInstanceOf(StackOverflowError.class);
         assertThat(connection.isClosed()).isTrue();
+    }
+
+    @Test
+    void aRollbackEndsByTheDeadlineOfItsCall() throws Exception {
+        List<String> names = new ArrayList<>();
+        Connection observed = (Connection) Proxy.newProxyInstance(
+                getClass().getClassLoader(), new Class<?>[] {Connection.class}, (proxy, method, arguments) -> {
+                    names.add(method.getName());
+                    return method.invoke(connection, arguments);
+                });
+        TestDatabase.connections(source, table, TIMEOUT).stop(); // makes the table
+        Session session = Session.of(observed, TIMEOUT);
+        names.clear();
+        byte[] value = {1};
+        List<Write> writes = new ArrayList<>();
+        for (byte id = 0; id < 2; id++) { // there is no row with these values
+            byte[] row = new byte[KeyHash.BYTES];
+            row[0] = id;
+            writes.add(new Write(row, value, value, 0, Long.MAX_VALUE, TIMEOUT));
+        }
+        assertThat(table.compareAndSet(writes, session, call())).isFalse();
+        assertThat(names)
+                .startsWith("setNetworkTimeout", "setAutoCommit")
+                .containsSequence("setNetworkTimeout", "rollback", "setAutoCommit");
     }
 
     @Test
