@@ -29,6 +29,7 @@ final class ConnectionPool {
     private final Duration longestOpening;
     private final Semaphore free;
     private final AtomicInteger opening = new AtomicInteger();
+    private final AtomicInteger connecting = new AtomicInteger(); // the threads, also those that take too long
     private final ConcurrentLinkedDeque<Session> idle = new ConcurrentLinkedDeque<>();
     private volatile boolean stopped;
 
@@ -45,7 +46,12 @@ final class ConnectionPool {
         T on(Session session, Deadline.Call call) throws SQLException;
     }
 
-    /** @param longestOpening after which another connection is opened in place of one that doesn't open */
+    /**
+     * Creates an empty pool.
+     *
+     * @param longestOpening the time after which another connection is opened in place of one that doesn't open. If as many
+     *     threads as the pool has connections wait in vain, only one is opened at a time, for four times as long.
+     */
     ConnectionPool(DataSource source, int size, Duration timeout, Duration longestOpening) {
         this.source = source;
         this.size = size;
@@ -99,7 +105,8 @@ final class ConnectionPool {
         if (stopped) {
             throw new BackendException("the connections to the database are closed");
         }
-        if (opening.incrementAndGet() > size) {
+        boolean inVain = connecting.get() - opening.get() >= size;
+        if (opening.incrementAndGet() > (inVain ? 1 : size)) {
             opening.decrementAndGet();
             throw new BackendException("no connection to the database could be opened yet");
         }
@@ -107,10 +114,12 @@ final class ConnectionPool {
         CompletableFuture<Session> counted = opened.whenComplete((session, failure) -> opening.decrementAndGet());
         Thread thread = new Thread(() -> connect(opened), "ratelimit-jdbc-connect");
         thread.setDaemon(true);
+        connecting.incrementAndGet();
         try {
-            opened.orTimeout(longestOpening.toMillis(), TimeUnit.MILLISECONDS);
+            opened.orTimeout(longestOpening.toMillis() * (inVain ? 4 : 1), TimeUnit.MILLISECONDS);
             thread.start();
         } catch (OutOfMemoryError noThread) {
+            connecting.decrementAndGet();
             opened.completeExceptionally(noThread);
         }
         return counted;
@@ -124,14 +133,20 @@ final class ConnectionPool {
             }
         } catch (Throwable failed) {
             opened.completeExceptionally(failed);
+        } finally {
+            connecting.decrementAndGet();
         }
     }
 
-    /** Opens connections until the pool is full, so that no call has to wait for one. */
+    /** Opens connections until the pool is full, as far as that is possible now, so that no call has to wait for one. */
     void fill(Deadline.Call call) {
         List<CompletableFuture<Void>> opened = new ArrayList<>();
-        for (int i = idle.size(); i < size; i++) {
-            opened.add(open().thenAccept(this::giveBack));
+        try {
+            for (int i = idle.size() + opening.get(); i < size; i++) {
+                opened.add(open().thenAccept(this::giveBack));
+            }
+        } catch (BackendException noPlace) {
+            // others that take too long have it
         }
         opened.forEach(filled -> call.await(filled.copy())); // one that is late is given back nevertheless
     }

@@ -165,6 +165,54 @@ class ConnectionPoolTests {
         assertThat(connection.isClosed()).isTrue();
     }
 
+    /** As a server that is frozen: it accepts connections, and answers nothing. */
+    private DataSource silent(CountDownLatch answered) {
+        return new PGSimpleDataSource() {
+            @Override
+            public Connection getConnection() throws SQLException {
+                opened.incrementAndGet();
+                try {
+                    answered.await();
+                } catch (InterruptedException ended) {
+                    throw new SQLException(ended);
+                }
+                throw new SQLException("gone");
+            }
+        };
+    }
+
+    @Test
+    void fewThreadsWaitForConnectionsThatNeverOpen() {
+        CountDownLatch answered = new CountDownLatch(1);
+        ConnectionPool connections =
+                new ConnectionPool(silent(answered), 4, Duration.ofMillis(1), Duration.ofMillis(10));
+        long end = System.nanoTime() + Duration.ofSeconds(1).toNanos();
+        while (System.nanoTime() < end) {
+            assertThatThrownBy(() -> connections.with(
+                            Deadline.Call.within(Duration.ofMillis(1), JdbcFailures::of), (session, call) -> true))
+                    .isInstanceOf(BackendException.class);
+        }
+        assertThat(opened.get()).as("a hundred times the longest opening").isBetween(5, 100);
+        answered.countDown();
+    }
+
+    @Test
+    void aPoolIsFilledBesideConnectionsThatNeverOpen() {
+        CountDownLatch answered = new CountDownLatch(1);
+        DataSource silentTwice = new PGSimpleDataSource() {
+            @Override
+            public Connection getConnection() throws SQLException {
+                return opened.get() < 2 ? silent(answered).getConnection() : source.getConnection();
+            }
+        };
+        ConnectionPool connections = new ConnectionPool(silentTwice, 2, TIMEOUT, Duration.ofMillis(10));
+        assertThatThrownBy(() -> connections.fill(call())).isInstanceOf(BackendException.class);
+        connections.fill(call());
+        connections.with(call(), (session, call) -> true);
+        answered.countDown();
+        connections.stop();
+    }
+
     @Test
     void aRollbackEndsByTheDeadlineOfItsCall() throws Exception {
         List<String> names = new ArrayList<>();
