@@ -4,7 +4,6 @@ import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.policy.Phase;
 import io.ratelimit.web.servlet.OpenRequests.Completion;
-import io.ratelimit.web.servlet.RequestPolicy.RefundOn;
 import io.ratelimit.web.servlet.rejection.PolicyResponses;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;

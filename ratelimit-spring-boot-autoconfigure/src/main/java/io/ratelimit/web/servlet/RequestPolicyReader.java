@@ -8,7 +8,6 @@ import io.ratelimit.policy.RateLimitConfigurationException;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.policy.RateLimitProperties.AppliesTo;
 import io.ratelimit.policy.RateLimitProperties.Policy;
-import io.ratelimit.web.servlet.RequestPolicy.RefundOn;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;

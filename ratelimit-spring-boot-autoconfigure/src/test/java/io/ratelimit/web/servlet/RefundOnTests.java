@@ -3,7 +3,6 @@ package io.ratelimit.web.servlet;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
-import io.ratelimit.web.servlet.RequestPolicy.RefundOn;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
