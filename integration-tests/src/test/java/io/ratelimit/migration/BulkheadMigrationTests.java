@@ -1,5 +1,6 @@
 package io.ratelimit.migration;
 
+import static io.ratelimit.migration.RunningApplication.ALL_LIBRARIES;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
@@ -87,8 +88,8 @@ class BulkheadMigrationTests {
 
     @Test
     void aLimitedMethodIsRefusedWhileAsManyCallsRun() {
-        try (RunningApplication application =
-                RunningApplication.start(BeforeApplication.class, PAGE.before("A limited method"), OURS_OFF)) {
+        try (RunningApplication application = RunningApplication.start(
+                BeforeApplication.class, PAGE.before("A limited method"), OURS_OFF, ALL_LIBRARIES)) {
             HttpResponse<String> refused = refused(application.client());
             assertThat(refused.statusCode()).isEqualTo(500);
         }
@@ -121,7 +122,7 @@ class BulkheadMigrationTests {
     @Test
     void aWaitingCallGetsThePlaceOfTheOneThatEnds() {
         try (RunningApplication application =
-                RunningApplication.start(BeforeApplication.class, PAGE.before("Waiting"), OURS_OFF)) {
+                RunningApplication.start(BeforeApplication.class, PAGE.before("Waiting"), OURS_OFF, ALL_LIBRARIES)) {
             waitForAPlace(application.bean(Before.class)::export);
         }
         try (RunningApplication application = RunningApplication.start(AfterApplication.class, PAGE.after("Waiting"))) {
@@ -151,8 +152,8 @@ class BulkheadMigrationTests {
 
     @Test
     void aLimitForEachUserIsAKey() {
-        try (RunningApplication application =
-                RunningApplication.start(BeforeApplication.class, PAGE.before("A limit for each user"), OURS_OFF)) {
+        try (RunningApplication application = RunningApplication.start(
+                BeforeApplication.class, PAGE.before("A limit for each user"), OURS_OFF, ALL_LIBRARIES)) {
             BulkheadRegistry registry = application.bean(BulkheadRegistry.class);
             limitEachUser("alice", "bob", user -> BulkheadOfUser.export(registry, user));
         }
@@ -180,7 +181,8 @@ class BulkheadMigrationTests {
 
     @Test
     void springsLimitWaitsWithoutAnEnd() {
-        try (RunningApplication application = RunningApplication.start(BeforeApplication.class, "", OURS_OFF)) {
+        try (RunningApplication application =
+                RunningApplication.start(BeforeApplication.class, "", OURS_OFF, ALL_LIBRARIES)) {
             waitForAPlace(application.bean(Before.class)::create);
         }
         try (RunningApplication application =

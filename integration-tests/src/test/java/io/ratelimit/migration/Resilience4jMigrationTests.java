@@ -1,5 +1,6 @@
 package io.ratelimit.migration;
 
+import static io.ratelimit.migration.RunningApplication.ALL_LIBRARIES;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
@@ -32,14 +33,14 @@ class Resilience4jMigrationTests {
 
     @Test
     void aLimitedMethodIsRefusedAfterTheSameCalls() {
-        try (RunningApplication application =
-                RunningApplication.start(BeforeApplication.class, PAGE.before("A limited method"), OURS_OFF)) {
+        try (RunningApplication application = RunningApplication.start(
+                BeforeApplication.class, PAGE.before("A limited method"), OURS_OFF, ALL_LIBRARIES)) {
             Client client = application.client();
             assertThat(client.statuses(5, "/search")).containsExactly(200, 200, 200, 500, 500);
             assertThat(client.get("/searchOrBusy").body()).isEqualTo("busy");
         }
-        try (RunningApplication application =
-                RunningApplication.start(BeforeWithHandler.class, PAGE.before("A limited method"), OURS_OFF)) {
+        try (RunningApplication application = RunningApplication.start(
+                BeforeWithHandler.class, PAGE.before("A limited method"), OURS_OFF, ALL_LIBRARIES)) {
             Client client = application.client();
             assertThat(client.statuses(5, "/search")).containsExactly(200, 200, 200, 429, 429);
             HttpResponse<String> rejection = client.get("/search");
@@ -63,7 +64,7 @@ class Resilience4jMigrationTests {
     @Test
     void onlyResilience4jHoldsTheThreadOfACallThatCannotBeInTime() {
         try (RunningApplication application =
-                RunningApplication.start(BeforeApplication.class, PAGE.before("Waiting"), OURS_OFF)) {
+                RunningApplication.start(BeforeApplication.class, PAGE.before("Waiting"), OURS_OFF, ALL_LIBRARIES)) {
             Before before = application.bean(Before.class);
             before.search("a");
             long began = System.nanoTime();
@@ -84,8 +85,8 @@ class Resilience4jMigrationTests {
     void aLimiterForEachUserIsAKey() {
         List<String> users = List.of("alice", "alice", "alice", "bob");
 
-        try (RunningApplication application =
-                RunningApplication.start(BeforeApplication.class, PAGE.before("A limit for each user"), OURS_OFF)) {
+        try (RunningApplication application = RunningApplication.start(
+                BeforeApplication.class, PAGE.before("A limit for each user"), OURS_OFF, ALL_LIBRARIES)) {
             RateLimiterRegistry registry = application.bean(RateLimiterRegistry.class);
             assertThat(users.stream().map(user -> Before.allows(registry, user)))
                     .containsExactly(true, true, false, true);

@@ -7,8 +7,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.context.annotation.ImportCandidates;
 import org.springframework.boot.web.server.context.WebServerApplicationContext;
 import org.springframework.context.ConfigurableApplicationContext;
 
@@ -17,6 +21,19 @@ import org.springframework.context.ConfigurableApplicationContext;
  * libraries on the class path, those that would limit every application are off unless a property turns them on.
  */
 public final class RunningApplication implements AutoCloseable {
+
+    private static final String EXCLUDE = "spring.autoconfigure.exclude";
+    private static final String GATEWAY_ON_REDIS =
+            "org.springframework.cloud.gateway.config.GatewayRedisAutoConfiguration";
+
+    /** The property of an application with Resilience4j or springdoc. Others start in a third of the time. */
+    public static final String ALL_LIBRARIES = EXCLUDE + "=" + GATEWAY_ON_REDIS;
+
+    private static final String FEW_LIBRARIES = Stream.concat(
+                    Stream.of(GATEWAY_ON_REDIS),
+                    ImportCandidates.load(AutoConfiguration.class, null).getCandidates().stream()
+                            .filter(name -> name.matches("(io\\.github\\.resilience4j|org\\.springdoc)\\..*")))
+            .collect(Collectors.joining(","));
 
     private final ConfigurableApplicationContext context;
     private final Path directory;
@@ -34,13 +51,18 @@ public final class RunningApplication implements AutoCloseable {
     public static RunningApplication start(
             WebApplicationType type, Class<?> configuration, String yaml, String... properties) {
         Map<String, Object> defaults = new HashMap<>(Map.of(
-                "server.port", "0",
-                "server.address", "127.0.0.1",
-                "bucket4j.enabled", "false",
-                "springdoc.api-docs.enabled", "false",
-                "spring.cloud.gateway.server.webflux.enabled", "false",
-                "spring.autoconfigure.exclude",
-                        "org.springframework.cloud.gateway.config.GatewayRedisAutoConfiguration"));
+                "server.port",
+                "0",
+                "server.address",
+                "127.0.0.1",
+                "bucket4j.enabled",
+                "false",
+                "springdoc.api-docs.enabled",
+                "false",
+                "spring.cloud.gateway.server.webflux.enabled",
+                "false",
+                EXCLUDE,
+                FEW_LIBRARIES));
         for (String property : properties) {
             defaults.put(property.replaceFirst("=.*", ""), property.replaceFirst("^.*?=", ""));
         }

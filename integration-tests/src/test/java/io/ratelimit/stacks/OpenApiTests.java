@@ -1,5 +1,6 @@
 package io.ratelimit.stacks;
 
+import static io.ratelimit.migration.RunningApplication.ALL_LIBRARIES;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.jayway.jsonpath.JsonPath;
@@ -8,6 +9,7 @@ import io.ratelimit.migration.RunningApplication;
 import io.ratelimit.web.servlet.rejection.RejectionHandler;
 import io.swagger.v3.oas.annotations.responses.ApiResponse;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -38,7 +40,9 @@ class OpenApiTests {
             """;
 
     private static Map<String, Object> document(Class<?> configuration, String... properties) {
-        try (RunningApplication application = RunningApplication.start(configuration, YAML, properties)) {
+        String[] all =
+                Stream.concat(Stream.of(ALL_LIBRARIES), Stream.of(properties)).toArray(String[]::new);
+        try (RunningApplication application = RunningApplication.start(configuration, YAML, all)) {
             return JsonPath.parse(application.client().get("/v3/api-docs").body())
                     .json();
         }
@@ -110,6 +114,7 @@ class OpenApiTests {
         try (RunningApplication application = RunningApplication.start(
                 Application.class,
                 YAML.replace("paths: /orders", "paths: /app/orders"),
+                ALL_LIBRARIES,
                 "spring.mvc.servlet.path=/app")) {
             String document = application.client().get("/app/v3/api-docs").body();
 
