@@ -543,6 +543,23 @@ class RegistersTests {
         assertThat(((PolicyRegisters) slots()).isBusy()).isFalse();
     }
 
+    @Test
+    void noClaimIsLeftIfTheClockFailsAtAnother() {
+        ThrottlePolicy policy = charge(2).policy();
+        for (int uses = 0; uses < 20; uses++) {
+            List<SharedSlots.Request> requests = List.of(
+                    slots().request(Charge.of(policy, "alice" + uses, 1)),
+                    slots().request(Charge.of(policy, "bob" + uses, 1)));
+            List<CarriedClaim> carried = new ArrayList<>();
+            clock.uses = uses;
+            attempt(() -> carried.addAll(registers.carry(requests)));
+            clock.uses = Integer.MAX_VALUE;
+            carried.forEach(CarriedClaim::withdraw);
+        }
+        time.advance(Duration.ofSeconds(1));
+        assertThat(((PolicyRegisters) slots()).isBusy()).isFalse();
+    }
+
     private static void attempt(Runnable step) {
         try {
             step.run();
