@@ -16,6 +16,8 @@ import java.util.function.IntSupplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.Timeout.ThreadMode;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A clock that throws may fail a call, but leaves no slot of the call behind. */
 @Timeout(60)
@@ -111,14 +113,15 @@ class BrokenClockTests {
     }
 
     /** Each read of the clock fails once, while a key leaves its overflow bucket, changes its limit twice and is reset. */
-    @Test
-    @Timeout(value = 60, threadMode = ThreadMode.SEPARATE_THREAD) // a thread that spins notices no interrupt
-    void whileABucketIsReplacedByAnother() {
+    @ParameterizedTest
+    @ValueSource(ints = {1, 10})
+    @Timeout(value = 20, threadMode = ThreadMode.SEPARATE_THREAD) // a thread that spins notices no interrupt
+    void whileABucketIsReplacedByAnother(int maxKeys) {
         ThrottlePolicy policy =
-                ThrottlePolicy.of("small", BucketSpec.of("5/1m"), "user").withMaxKeys(1);
+                ThrottlePolicy.of("small", BucketSpec.of("5/1m"), "user").withMaxKeys(maxKeys);
         Charge alice = Charge.of(policy, "alice", 1);
         Charge bob = Charge.of(policy, "bob", 1);
-        Charge faster = new Charge(policy, BucketSpec.of("50/1m"), "alice", 1);
+        Charge faster = new Charge(policy, BucketSpec.of("50/1m"), alice.key(), 1);
         int reads = -1;
         boolean failed;
         do {
