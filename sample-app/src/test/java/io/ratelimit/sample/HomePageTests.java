@@ -308,24 +308,32 @@ class HomePageTests {
     @CsvSource({"360, 640, status", "1200, 700, users"})
     void theResultsAreInSightWhicheverButtonIsPressed(int width, int height, String results) throws IOException {
         browser.size(width, height);
-        for (String button : new String[] {"[data-scene=reports]", "#start", "[data-scene=upgrade]"}) {
-            browser.run("document.querySelector(arguments[0]).scrollIntoView({block: 'nearest'})", button);
-            browser.click(button);
-            assertThat(browser.run(
-                            "return [document.getElementById(arguments[0]), document.querySelector(arguments[1])]"
-                                    + ".map(element => element.getBoundingClientRect())"
-                                    + ".filter(at => at.top < -1 || at.bottom > innerHeight + 1)"
-                                    + ".map(at => at.top + ' to ' + at.bottom).join()",
-                            results,
-                            button))
-                    .as("out of sight after " + button)
-                    .isEqualTo("");
-        }
+        staysInSight("[data-scene=reports]", results);
+        browser.awaitText("#status", "Eight reports each: ");
+        staysInSight("[data-scene=upgrade]", results);
         browser.awaitText("#status", "Ten times the reports: 1 allowed");
+        staysInSight("#start", results);
+        browser.click("#stop");
+        browser.awaitText("#status", " a second each: ");
         play("upgrade");
         browser.awaitText("#status", "Ten times the reports: 1 allowed");
         browser.nothingSticksOut();
         browser.picture("home-" + width);
+    }
+
+    /** Presses a button, and demands that the button and the results stay in sight. */
+    private void staysInSight(String button, String results) {
+        browser.run("document.querySelector(arguments[0]).scrollIntoView({block: 'nearest'})", button);
+        browser.click(button);
+        assertThat(browser.run(
+                        "return [document.getElementById(arguments[0]), document.querySelector(arguments[1])]"
+                                + ".map(element => element.getBoundingClientRect())"
+                                + ".filter(at => at.top < -1 || at.bottom > innerHeight + 1)"
+                                + ".map(at => at.top + ' to ' + at.bottom).join()",
+                        results,
+                        button))
+                .as("out of sight after " + button)
+                .isEqualTo("");
     }
 
     @Test
