@@ -63,8 +63,8 @@ record BucketConversion(TickScale scale, long fullAt, Backlog backlog, long conv
     }
 
     /**
-     * Converts a state like the other method, if the new state has no debt and no thread takes meanwhile.
-     * The caller holds the state's lock; the state was identified.
+     * Converts a state like {@link #convert(BucketState, TickScale, long, TimeSource)}, but only if the new state has no debt
+     * and no thread takes meanwhile. The caller holds the state's lock; the state was identified.
      *
      * @return null if the state wasn't converted
      */

@@ -203,6 +203,7 @@ public final class RateLimitActuateAutoConfiguration {
         }
     }
 
+    /** Configuration of the health indicator, also of applications without a web server. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass({HealthIndicator.class, ConditionalOnEnabledHealthIndicator.class})
     @ConditionalOnEnabledHealthIndicator("ratelimit")

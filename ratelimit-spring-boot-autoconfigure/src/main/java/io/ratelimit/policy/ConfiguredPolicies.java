@@ -317,7 +317,8 @@ public final class ConfiguredPolicies {
         /**
          * Checks a change of the running policy. A change that the configuration could not have is rejected.
          *
-         * @throws IllegalArgumentException if a bucket could never hold the cost, or fills too fast for the lease
+         * @throws IllegalArgumentException if a bucket could never hold the cost, or fills too fast for the lease, or if the
+         *     requests of a share could never take the cost
          */
         void checkChange(ThrottlePolicy changed) {
             long cost = cost().minTokens();
