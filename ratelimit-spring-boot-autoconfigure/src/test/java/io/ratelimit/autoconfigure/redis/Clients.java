@@ -1,5 +1,6 @@
 package io.ratelimit.autoconfigure.redis;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import java.time.Duration;
@@ -20,6 +21,12 @@ import java.util.function.IntUnaryOperator;
 final class Clients implements AutoCloseable {
 
     private static final long PAUSE = Duration.ofMillis(10).toNanos();
+
+    /** The default deadline and its 20 ms, plus a margin for a busy machine. */
+    private static final Duration HALF = Duration.ofMillis(100 + 20 + 400);
+
+    /** A pause of the machine delays the requests of all clients; without a deadline, Lettuce waits a minute. */
+    private static final Duration NEARLY_ALL = Duration.ofSeconds(5);
 
     private final ConcurrentLinkedQueue<Answer> answers = new ConcurrentLinkedQueue<>();
     private final List<Future<?>> running = new ArrayList<>();
@@ -61,14 +68,19 @@ final class Clients implements AutoCloseable {
         await().until(() -> answers.size() >= before + more);
     }
 
-    /** Returns a percentile of the answer times. */
-    Duration percentile(double part) {
+    /** Asserts that half of the answers, and nearly all of them, came in time. */
+    void assertInTime() {
+        assertThat(percentile(0.5)).as(this::times).isLessThan(HALF);
+        assertThat(percentile(0.99)).as(this::times).isLessThan(NEARLY_ALL);
+    }
+
+    private Duration percentile(double part) {
         long[] sorted = answers.stream().mapToLong(Answer::nanos).sorted().toArray();
         return Duration.ofNanos(sorted[(int) (part * (sorted.length - 1))]);
     }
 
     /** Returns the distribution of the answer times, for messages. */
-    String times() {
+    private String times() {
         return "of %d: half %s, 90%% %s, 99%% %s, all %s"
                 .formatted(answers.size(), percentile(0.5), percentile(0.9), percentile(0.99), percentile(1));
     }

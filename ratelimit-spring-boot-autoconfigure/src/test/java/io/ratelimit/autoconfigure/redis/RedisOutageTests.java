@@ -28,9 +28,6 @@ class RedisOutageTests {
 
     private static final int CLIENTS = 16;
 
-    /** The deadline and its 20 ms, plus a margin for a busy machine. */
-    private static final Duration GENEROUS = Duration.ofMillis(120 + 400);
-
     private final RedisProcess redis = RedisProcess.notStarted();
 
     @AfterEach
@@ -46,8 +43,13 @@ class RedisOutageTests {
                   redis.local-share: 0.5
                   policies:
                     early: { key: ip, rate: 1000000/1s }
-                    late: { key: ip, rate: 20/1h, capacity: 40, phase: after-authentication }
+                    late: { key: ip, rate: 20/1d, capacity: 40, phase: after-authentication }
                 """.formatted(rule);
+    }
+
+    /** Waits longer for a reply than a busy machine needs. */
+    private static String patient(String rule) {
+        return "ratelimit.redis.timeout: 5s\n" + yaml(rule);
     }
 
     private static Clients clients(RedisApplication application) {
@@ -70,8 +72,8 @@ class RedisOutageTests {
         }
     }
 
-    private static void awaitCondition(RedisApplication application, Condition condition, Duration atMost) {
-        await().pollInterval(Duration.ofMillis(20)).atMost(atMost).until(() -> application.condition() == condition);
+    private static void awaitCondition(RedisApplication application, Condition condition) {
+        await().pollInterval(Duration.ofMillis(20)).until(() -> application.condition() == condition);
     }
 
     /** G3 and G4: each outage lasts until all clients have noticed it; the grants of all outages together are bounded. */
@@ -85,17 +87,17 @@ class RedisOutageTests {
             try (clients) {
                 for (int flap = 0; flap < 3; flap++) {
                     goes(killed);
-                    awaitCondition(application, Condition.DOWN, Duration.ofSeconds(10));
+                    awaitCondition(application, Condition.DOWN);
                     clients.awaitAnswers(500);
                     comesBack(killed);
-                    awaitCondition(application, Condition.UP, Duration.ofSeconds(killed ? 3 : 2));
+                    awaitCondition(application, Condition.UP);
                 }
             }
             assertThat(clients.answers()).extracting(Answer::status).containsOnly(200, 429);
             assertThat(clients.count(200))
                     .as("40 of Redis, 40 again where it was killed and forgot, and 20 of this node whatever happens")
                     .isLessThanOrEqualTo(killed ? 40 * 4 + 20 : 40 + 20);
-            assertThat(clients.percentile(0.99)).isLessThan(GENEROUS);
+            clients.assertInTime();
         }
     }
 
@@ -128,23 +130,20 @@ class RedisOutageTests {
         }
     }
 
-    /** By default Lettuce would wait longer after each attempt. */
+    /** At most a second passes on an idle machine. If the pause doubled, ten attempts would take four minutes. */
     @Test
-    void afterAnOutageOfAnyLengthRedisIsUsedWithinTwoSeconds() throws Exception {
+    void thePauseBetweenAttemptsToConnectStaysTheSameDuringAnOutage() throws Exception {
         redis.start();
-        try (RedisApplication application = RedisApplication.start(redis.port(), yaml("local"))) {
+        try (TcpProxy proxy = new TcpProxy(redis.port());
+                RedisApplication application = RedisApplication.start(proxy.port(), yaml("local"));
+                Clients clients = clients(application)) {
             redis.kill();
-            long gone = System.nanoTime();
-            await().until(() -> {
-                application.status("/a");
-                return System.nanoTime() - gone > 4_300_000_000L;
-            });
+            int connections = proxy.connections();
+            await().until(() -> proxy.connections() >= connections + 10);
             assertThat(application.condition()).isEqualTo(Condition.DOWN);
             redis.start();
-            await().atMost(Duration.ofSeconds(2)).until(() -> {
-                application.status("/a");
-                return application.condition() == Condition.UP;
-            });
+            awaitCondition(application, Condition.UP);
+            clients.stop();
         }
     }
 
@@ -157,7 +156,7 @@ class RedisOutageTests {
     @Test
     void theStartAsksAHandfulOfTimesAndTheFirstRequestsFindRedisUp() {
         redis.start();
-        try (RedisApplication application = RedisApplication.start(redis.port(), yaml("local"))) {
+        try (RedisApplication application = RedisApplication.start(redis.port(), patient("local"))) {
             await().until(() -> redis.calls() >= 7);
             assertThat(redis.calls()).isLessThanOrEqualTo(10);
 
@@ -178,14 +177,14 @@ class RedisOutageTests {
             Clients clients = clients(application);
             try (clients) {
                 redis.freeze();
-                awaitCondition(application, Condition.DOWN, Duration.ofSeconds(10));
+                awaitCondition(application, Condition.DOWN);
                 clients.awaitAnswers(500);
             }
             assertThat(clients.answers())
                     .extracting(Answer::status)
                     .contains(status)
                     .doesNotContain(500);
-            assertThat(clients.percentile(0.99)).isLessThan(GENEROUS);
+            clients.assertInTime();
             redis.thaw();
         }
     }
@@ -215,7 +214,7 @@ class RedisOutageTests {
     void anUnusableRedisAtTheStartIsNamedAndUsedWhenItIsMended(String rule, int status, CapturedOutput output) {
         redis.start();
         redis.ask(commands -> commands.replicaof("127.0.0.1", redis.port()));
-        try (RedisApplication application = RedisApplication.start(redis.port(), yaml(rule))) {
+        try (RedisApplication application = RedisApplication.start(redis.port(), patient(rule))) {
             assertThat(output)
                     .contains("ERROR")
                     .contains("Redis is misconfigured (")
@@ -235,7 +234,7 @@ class RedisOutageTests {
     @ValueSource(strings = {"READONLY", "OOM", "NOPERM", "WRONGTYPE"})
     void aMisconfigurationIsNamedAndThePolicysRuleHolds(String cause, CapturedOutput output) {
         redis.start();
-        try (RedisApplication application = RedisApplication.start(redis.port(), yaml("deny"))) {
+        try (RedisApplication application = RedisApplication.start(redis.port(), patient("deny"))) {
             assertThat(application.status("/a")).isEqualTo(200);
             misconfigure(cause);
 
@@ -289,7 +288,7 @@ class RedisOutageTests {
     void answersInPiecesAreAnswersAndACutConnectionIsMadeAgain() throws Exception {
         redis.start();
         try (TcpProxy proxy = new TcpProxy(redis.port());
-                RedisApplication application = RedisApplication.start(proxy.port(), yaml("deny"))) {
+                RedisApplication application = RedisApplication.start(proxy.port(), patient("deny"))) {
             proxy.slice();
             assertThat(application.status("/a")).isEqualTo(200);
             proxy.cut();

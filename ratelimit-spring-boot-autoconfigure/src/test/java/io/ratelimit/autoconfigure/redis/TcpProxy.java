@@ -41,7 +41,7 @@ final class TcpProxy implements AutoCloseable {
         return listening.getLocalPort();
     }
 
-    /** Returns the number of connections so far. */
+    /** Returns the number of connections so far, with those whose server is gone. */
     int connections() {
         return lines.get();
     }
@@ -86,17 +86,24 @@ final class TcpProxy implements AutoCloseable {
         try {
             while (true) {
                 Socket client = listening.accept();
-                Socket server = new Socket(InetAddress.getLoopbackAddress(), target);
                 client.setTcpNoDelay(true);
-                server.setTcpNoDelay(true);
-                sockets.add(client);
-                sockets.add(server);
-                int line = lines.incrementAndGet();
-                start(() -> copy(line, client, server, false));
-                start(() -> copy(line, server, client, true));
+                connect(client, lines.incrementAndGet());
             }
         } catch (IOException closed) {
             cut();
+        }
+    }
+
+    private void connect(Socket client, int line) {
+        try {
+            Socket server = new Socket(InetAddress.getLoopbackAddress(), target);
+            server.setTcpNoDelay(true);
+            sockets.add(client);
+            sockets.add(server);
+            start(() -> copy(line, client, server, false));
+            start(() -> copy(line, server, client, true));
+        } catch (IOException gone) {
+            close(client);
         }
     }
 
