@@ -1,5 +1,6 @@
 package io.ratelimit.jdbc;
 
+import io.ratelimit.BackendException;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.remote.Deadline;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
@@ -7,10 +8,8 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.sql.Connection;
 import java.sql.SQLException;
-import java.sql.SQLTimeoutException;
 import java.sql.Statement;
 import java.time.Duration;
-import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 import java.util.stream.Stream;
@@ -99,12 +98,13 @@ public final class TestDatabase {
         return source;
     }
 
-    /** Tests a storage of a process until its database answers in time, since a busy machine may be too slow for that. */
+    /** Tests a storage until its database answers in time, since a busy machine may be too slow. Mistakes aren't repeated. */
     static void awaitSelfTest(JdbcStorage storage) {
         Awaitility.await()
+                .pollDelay(Duration.ZERO)
                 .atMost(Duration.ofMinutes(2))
-                .ignoreExceptionsMatching(failure -> failure.getCause() instanceof TimeoutException
-                        || failure.getCause() instanceof SQLTimeoutException)
+                .ignoreExceptionsMatching(
+                        failure -> failure instanceof BackendException late && !late.isMisconfiguration())
                 .until(() -> {
                     storage.selfTest();
                     return true;
