@@ -16,6 +16,7 @@ import java.net.Socket;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.postgresql.ds.PGSimpleDataSource;
@@ -24,7 +25,7 @@ import org.postgresql.ds.PGSimpleDataSource;
 @Tag("slow")
 class LostReplyTests {
 
-    private static final Duration TIMEOUT = Duration.ofMillis(500);
+    private static final Duration TIMEOUT = Duration.ofSeconds(2);
     private static final Charge ALICE =
             Charge.of(ThrottlePolicy.of("api", BucketSpec.of("1/1d").withCapacity(100), "user"), "alice", 1);
 
@@ -53,6 +54,10 @@ class LostReplyTests {
         /** Loses the first or a later one of the next replies. */
         void lose(int reply) {
             left.set(reply);
+        }
+
+        boolean hasLost() {
+            return left.get() <= 0;
         }
 
         private interface Work {
@@ -107,6 +112,12 @@ class LostReplyTests {
                 TestDatabase.deadline(TIMEOUT));
     }
 
+    private static long available(JdbcStorage observer) {
+        return Awaitility.await()
+                .ignoreExceptionsInstanceOf(BackendException.class)
+                .until(() -> observer.store().snapshot(ALICE).available(), available -> true);
+    }
+
     @Test
     void aLateTakeCostsItsTokensOnceAndIsNotRepeated() throws IOException {
         String table = TestDatabase.newTable();
@@ -114,19 +125,22 @@ class LostReplyTests {
         try (Line line = new Line(direct);
                 JdbcStorage storage = storage(line.source(), table);
                 JdbcStorage observer = storage(direct, table)) {
-            observer.selfTest();
-            for (int taken = 1; taken <= 5; taken++) {
-                storage.selfTest(); // opens a connection
+            TestDatabase.awaitSelfTest(observer);
+            for (int taken = 1; taken <= 3; taken++) {
+                TestDatabase.awaitSelfTest(storage); // opens a connection
                 line.lose(2); // the first one is that of the read
                 assertThatThrownBy(() -> storage.store().take(List.of(ALICE))).isInstanceOf(BackendException.class);
-                assertThat(observer.store().snapshot(ALICE).available()).isEqualTo(100 - taken);
+                Awaitility.await().until(line::hasLost);
+                assertThat(available(observer)).isEqualTo(100 - taken);
             }
+            TestDatabase.awaitSelfTest(storage);
             for (int i = 0; i < 6; i++) {
                 assertThat(storage.store().take(List.of(ALICE)).allowed()).isTrue();
             }
             line.lose(1); // that of a write, if the call reads nothing
             assertThatThrownBy(() -> storage.store().take(List.of(ALICE))).isInstanceOf(BackendException.class);
-            assertThat(observer.store().snapshot(ALICE).available()).isBetween(88L, 89L);
+            Awaitility.await().until(line::hasLost);
+            assertThat(available(observer)).isBetween(90L, 91L);
         }
     }
 }

@@ -55,6 +55,7 @@ public final class RestartablePostgres implements AutoCloseable {
 
     /** Ends the server without notice. */
     public void kill() {
+        freeze(); // so that no process starts another one between the next two lines
         List<ProcessHandle> processes = processes();
         signal("-KILL", processes);
         processes.forEach(process -> process.onExit().join());
