@@ -107,7 +107,15 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
     private record MeasuredLimit(@Nullable String tier, BucketSpec spec, String prefix, DemandMeter meter) {
 
         boolean hasSpec(Charge charge) {
-            return charge.spec() == spec || charge.spec().equals(spec);
+            return charge.spec() == spec || isSameBucket(charge.spec());
+        }
+
+        /** Returns whether another spec has the same buckets. The calls in flight of a key aren't part of its bucket. */
+        boolean isSameBucket(BucketSpec other) {
+            return spec.capacity() == other.capacity()
+                    && spec.rate().equals(other.rate())
+                    && spec.refill() == other.refill()
+                    && spec.zone().equals(other.zone());
         }
     }
 
@@ -153,14 +161,13 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
             return new Limits(limit(policy, null, policy.spec(), before), List.copyOf(tiers));
         }
 
-        /** Returns the limit with the meter that it had, if it had the same spec. */
+        /** Returns the limit with the meter that it had, if it had the same buckets. */
         private static MeasuredLimit limit(
                 ThrottlePolicy policy, @Nullable String tier, BucketSpec spec, @Nullable Limits before) {
             MeasuredLimit existing = before == null ? null : before.limit(tier);
-            return existing != null && existing.spec.equals(spec)
-                    ? existing
-                    : new MeasuredLimit(
-                            tier, spec, Charge.of(policy, tier, "", 1).key(), new DemandMeter(spec));
+            DemandMeter meter =
+                    existing != null && existing.isSameBucket(spec) ? existing.meter : new DemandMeter(spec);
+            return new MeasuredLimit(tier, spec, Charge.of(policy, tier, "", 1).key(), meter);
         }
 
         @Nullable

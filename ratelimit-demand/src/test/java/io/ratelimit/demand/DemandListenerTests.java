@@ -76,6 +76,15 @@ class DemandListenerTests {
     }
 
     @Test
+    void anotherLimitOfCallsInFlightChangesNoMeasurement() {
+        ask(3, Charge.of(USER, "alice", 1));
+        throttlers.get("per-user").reconfigure(USER.spec().withInFlight(8));
+        assertThat(needed("per-user", null)).containsExactly(3);
+        throttlers.get("per-user").forKey("alice").decide(1);
+        assertThat(needed("per-user", null)).containsExactly(4);
+    }
+
+    @Test
     void anUnknownPolicyOrTierHasNoDemand() {
         assertThat(demand.demand("nothing", null)).isNull();
         assertThat(demand.demand("per-user", "gold")).isNull();

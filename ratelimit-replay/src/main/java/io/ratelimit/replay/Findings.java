@@ -113,6 +113,14 @@ record Findings(
     /** Returns what was noticed about the log, one sentence each. */
     List<String> notes() {
         List<String> notes = new ArrayList<>(reader.problems());
+        note(
+                notes,
+                replay.results().stream()
+                        .filter(result -> result.policy.spec().inFlight() > 0)
+                        .count(),
+                "policy also limits",
+                "policies also limit",
+                " requests in flight, which a log doesn't show reliably: only the rates are replayed");
         note(notes, unread.count(), "line doesn't have", "lines don't have", " the format '" + format + "'");
         note(notes, reader.tooLong(), "line is", "lines are", " longer than 64 KB");
         note(notes, replay.withoutRequest(), "line has", "lines have", " no request, such as a connection without one");
@@ -158,6 +166,13 @@ record Findings(
                 reasons.put(name, "limits calls of methods, which a log doesn't contain");
             } else if (policy.mode() == Mode.OFF || properties.mode() == Mode.OFF) {
                 reasons.put(name, "is off");
+            } else if (replay.results().stream()
+                    .noneMatch(result -> result.policy.name().equals(name))) {
+                reasons.put(
+                        name,
+                        policy.tiers().isEmpty()
+                                ? "limits requests in flight, which a log doesn't show reliably"
+                                : "has a rate only in its tiers, which are not replayed");
             }
         });
         replay.results().stream()

@@ -122,6 +122,8 @@ final class JsonFormat extends LogFormat {
                     return false;
                 }
                 add(name, text, headers, cookies);
+            } else if (token == JsonToken.END_ARRAY) {
+                add(name, LogEntry.REDACTED, headers, cookies); // older versions of Caddy write it so
             }
             for (int depth = array && token != JsonToken.END_ARRAY ? 1 : 0; depth > 0; ) {
                 token = token != null && token.isStructStart() ? skip(parser) : parser.nextToken();

@@ -12,6 +12,9 @@ final class LogEntry {
     /** The bytes that the strings of a header take in addition to their text. */
     private static final int HEADER_BYTES = 100;
 
+    /** What Caddy writes in place of credentials. The value isn't in the log then. */
+    static final String REDACTED = "REDACTED";
+
     /** Null where the format has no such fact, or the line has no value. */
     @Nullable
     String host;
@@ -99,7 +102,8 @@ final class LogEntry {
     }
 
     boolean logsHeader(String name) {
-        return allHeaders || headers.contains(name.toLowerCase(Locale.ROOT));
+        int index = headers.indexOf(name.toLowerCase(Locale.ROOT));
+        return index < 0 ? allHeaders : !REDACTED.equals(headerValues[index]);
     }
 
     @Nullable

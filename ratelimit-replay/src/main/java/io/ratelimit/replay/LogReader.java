@@ -92,7 +92,7 @@ final class LogReader implements AutoCloseable {
         raw.mark(2);
         boolean gzip = raw.read() == 0x1F && raw.read() == 0x8B;
         raw.reset();
-        input = gzip ? new GZIPInputStream(raw, BUFFER) : raw;
+        input = gzip ? new GZIPInputStream(new Members(raw), BUFFER) : raw;
         return input;
     }
 
@@ -178,6 +178,25 @@ final class LogReader implements AutoCloseable {
             }
         } catch (IOException ignored) {
             // everything that could be read was read
+        }
+    }
+
+    /**
+     * Several gzip members in a row, of which the next one may not have arrived yet: {@link GZIPInputStream} takes a stream
+     * without available bytes for one that has ended.
+     */
+    private static final class Members extends FilterInputStream {
+
+        Members(InputStream input) {
+            super(input);
+        }
+
+        @Override
+        public int available() throws IOException {
+            mark(1);
+            int next = read();
+            reset();
+            return next < 0 ? 0 : Math.max(super.available(), 1);
         }
     }
 

@@ -19,6 +19,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Random;
 import java.util.regex.Pattern;
@@ -65,12 +66,15 @@ class ReplayCommandTests {
     }
 
     private int run(byte[] in, String file, String... options) {
+        return run(new ByteArrayInputStream(in), file, options);
+    }
+
+    private int run(InputStream in, String file, String... options) {
         List<String> arguments = new ArrayList<>(List.of(file, "--config", config.toString()));
         arguments.addAll(List.of(options));
         out.reset();
         err.reset();
-        return new ReplayCommand(new ByteArrayInputStream(in), new PrintStream(out, true), new PrintStream(err, true))
-                .run(arguments);
+        return new ReplayCommand(in, new PrintStream(out, true), new PrintStream(err, true)).run(arguments);
     }
 
     private String report() {
@@ -693,6 +697,9 @@ class ReplayCommandTests {
                     cookie: { key: "cookie:device", rate: 1/1m }
                     called: { rate: 1/1m, applies-to: annotated }
                     stopped: { rate: 1/1m, mode: "off" }
+                    slots: { key: ip, in-flight: 2 }
+                    tiered: { key: ip, in-flight: 2, tier: "header:X-Tier", tiers: { free: { rate: 1/1m } } }
+                    both: { key: ip, rate: 9/1m, in-flight: 2 }
                     held: { rate: 1/1m, condition: "method == 'POST' || header('X-Plan') == 'free'" }
                 """);
         String post = line("10.0.0.1").replace("GET", "POST");
@@ -710,6 +717,9 @@ class ReplayCommandTests {
                 .contains("cookie: not decided, the log lacks cookies")
                 .contains("called: not decided, limits calls of methods")
                 .contains("stopped: not decided, is off")
+                .contains("slots: not decided, limits requests in flight, which a log doesn't show reliably")
+                .contains("tiered: not decided, has a rate only in its tiers")
+                .contains("1 policy also limits requests in flight")
                 .contains("held: one bucket, rate: 1/1m, capacity: 1\n  asked by 1 request; denies 0 requests (0 %)\n"
                         + "  not decided: 1 request, the log lacks header X-Plan (1 request)")
                 .contains("per-key: key header:x-api-key");
@@ -837,6 +847,46 @@ class ReplayCommandTests {
 
         assertThat(run()).isEqualTo(ReplayCommand.DECIDED);
         assertThat(report()).contains("1 line, 1 request");
+    }
+
+    /** As that of {@code cat a.gz b.gz} from a network, which has nothing to read for a moment. */
+    @Test
+    void aPipeMayPauseBetweenTwoGzipFiles() throws IOException {
+        ByteArrayOutputStream member = new ByteArrayOutputStream();
+        try (GZIPOutputStream zipped = new GZIPOutputStream(member)) {
+            zipped.write(line("10.0.0.1").getBytes(StandardCharsets.UTF_8));
+        }
+        Iterator<byte[]> members =
+                List.of(member.toByteArray(), member.toByteArray()).iterator();
+        InputStream pipe = new InputStream() {
+            @Override
+            public int read() {
+                throw new UnsupportedOperationException();
+            }
+
+            @Override
+            public int read(byte[] bytes, int offset, int length) {
+                byte[] next = members.hasNext() ? members.next() : new byte[0];
+                System.arraycopy(next, 0, bytes, offset, next.length);
+                return next.length == 0 ? -1 : next.length;
+            }
+        };
+
+        assertThat(run(pipe, "-")).isEqualTo(ReplayCommand.DECIDED);
+        assertThat(report()).contains("2 lines, 2 requests");
+    }
+
+    @Test
+    void credentialsThatCaddyDoesNotLogAreUnknown() throws IOException {
+        policy("{ key: 'header:Authorization', rate: 1/1h }");
+        String caddy =
+                "{\"ts\":1763805600.5,\"request\":{\"client_ip\":\"10.0.0.1\",\"method\":\"GET\",\"uri\":\"/\",\"headers\":"
+                        + "{\"Authorization\":%s,\"X-Plan\":[\"pro\"]}},\"status\":200}\n";
+        Files.writeString(log, caddy.formatted("[\"REDACTED\"]") + caddy.formatted("[]"));
+
+        run();
+
+        assertThat(report()).contains("not decided, the log lacks header Authorization (2 requests)");
     }
 
     @Test

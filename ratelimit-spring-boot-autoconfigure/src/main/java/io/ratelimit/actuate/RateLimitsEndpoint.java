@@ -146,7 +146,8 @@ public class RateLimitsEndpoint {
                     "demand is not measured, because 'ratelimit.demand.enabled' is false");
         }
         if (!found.spec().hasRate()) {
-            throw new RateLimitsProblems.NotFoundException("the policy has no rate, so its demand is not measured");
+            throw new RateLimitsProblems.NotFoundException(
+                    "the policy has no rate of its own, so its demand is not measured");
         }
         return demand.read(found, Demand.parseTouch(touch), Demand.parseWithin(within), showsKeys.test(security));
     }

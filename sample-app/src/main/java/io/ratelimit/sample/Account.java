@@ -14,15 +14,16 @@ import org.springframework.stereotype.Component;
 @Component
 class Account implements KeyResolver {
 
-    private static final String SCHEME = "Basic ";
+    private static final String SCHEME = "Basic"; // and any character behind it
 
     @Override
     public @Nullable String resolve(RequestFacts request) {
         String header = request.header("Authorization");
-        if (header == null || !header.trim().regionMatches(true, 0, SCHEME, 0, SCHEME.length())) {
+        String trimmed = header == null ? "" : header.trim();
+        if (trimmed.length() <= SCHEME.length() || !trimmed.regionMatches(true, 0, SCHEME, 0, SCHEME.length())) {
             return null;
         }
-        byte[] login = Base64.getDecoder().decode(header.trim().substring(SCHEME.length()));
+        byte[] login = Base64.getDecoder().decode(trimmed.substring(SCHEME.length() + 1));
         String text = new String(login, StandardCharsets.UTF_8);
         return text.substring(0, Math.max(text.indexOf(':'), 0));
     }

@@ -339,8 +339,7 @@ class DashboardTests {
                         + "  -d '{\"rate\": \"6000/1m\", \"capacity\": 7000}' 'http://localhost:" + port
                         + "/actuator/ratelimits/global'");
         assertThat(browser.text(card("global") + " .change p"))
-                .isEqualTo(
-                        "Either may be left out. Applies to this instance until it stops; \"until\": \"2h\" ends it earlier.");
+                .isEqualTo("Any field may be left out. Applies to this instance until it stops.");
     }
 
     @Test

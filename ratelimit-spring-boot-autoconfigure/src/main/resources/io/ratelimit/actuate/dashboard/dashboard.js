@@ -374,7 +374,8 @@ class Policy {
     write(this.undo, `# the configured limit again\n${curl} DELETE '${url}/change'\n`
         + (rate ? `# ${parts ? 'the bucket of a key' : 'the bucket'} is full again\n${curl} DELETE '${url}${parts && `?${parts}`}'` : ''));
     write(this.hint, writable
-        ? `Either may be left out. Applies to this instance until it stops; "until": "2h" ends it earlier${forAll ? ', "for": "all" changes all instances' : ''}.`
+        ? (rate ? 'Any field may be left out. ' : '') + 'Applies to this instance until it stops'
+            + (forAll ? '; "for": "all" changes all instances, and with it "until": "2h" ends the change' : '') + '.'
         : 'Changes are off; management.endpoint.ratelimits.access: unrestricted allows them.');
   }
 
