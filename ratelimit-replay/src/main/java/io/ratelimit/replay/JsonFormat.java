@@ -28,7 +28,7 @@ final class JsonFormat extends LogFormat {
             URI request_uri uri request.uri path url.original url.path url RequestPath
             QUERY query query_string args url.query
             STATUS status statusCode http.response.status_code DownstreamStatus
-            DURATION request_time:s elapsedTime:us elapsedTimeS-us:us elapsedTimeS-ms:ms elapsedTimeS:s duration_ms:ms Duration:ns
+            DURATION request_time:s elapsedTime:us elapsedTimeS-us:us elapsedTimeS-ms:ms elapsedTimeS:s event.duration:ns duration_ms:ms Duration:ns
             """;
 
     /** The object of the headers that Tomcat's pattern names; objects of other servers have all headers. */

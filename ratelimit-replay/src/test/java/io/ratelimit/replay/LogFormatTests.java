@@ -82,6 +82,7 @@ class LogFormatTests {
                 "%h %t \"%r\" %>s %T         | a [22/Nov/2026:10:00:00 +0000] \"GET / HTTP/1.1\" 200 0.25     | 250000000",
                 "%h %t \"%r\" %s %b %D       | a [22/Nov/2026:10:00:00 +0000] \"GET / HTTP/1.1\" 200 - 250    | 250000",
                 "$remote_addr [$time_local] \"$request\" $status $request_time | a [22/Nov/2026:10:00:00 +0000] \"GET / HTTP/1.1\" 200 0.250 | 250000000",
+                "json | {\"@timestamp\":\"2026-11-22T10:00:00Z\",\"url\":{\"path\":\"/\"},\"event\":{\"duration\":250}} | 250",
                 "$remote_addr $msec \"$request\" ${status}x $request_time | a 1764000000.5 \"GET / HTTP/1.1\" 200x - | -1"
             })
     void durationsHaveTheUnitOfTheirField(String format, String line, long nanos) {

@@ -10,6 +10,7 @@ import io.ratelimit.RetryJitter;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestCost;
+import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.policy.BackendProperties.BackendKind;
 import io.ratelimit.policy.BackendProperties.Redis.Strategy;
 import io.ratelimit.policy.ConfiguredPolicies.ConfiguredPolicy;
@@ -123,12 +124,16 @@ record PolicyReader(
             written.put("max-keys", properties.maxKeys() != ThrottlePolicy.DEFAULT_MAX_KEYS);
             written.put("lease", properties.lease() != null);
         }
+        checkUnused(written, "rate", "rate: 600/1m", "'in-flight' takes no tokens.");
+    }
+
+    private void checkUnused(Map<String, Boolean> written, String missing, String example, String reason) {
         written.forEach((unused, isWritten) -> {
             if (isWritten) {
                 throw new RateLimitConfigurationException(
-                        "The throttle policy '" + name + "' has '" + unused
-                                + "' but no rate: 'in-flight' takes no tokens.",
-                        "Set the rate, for example '" + property + ".rate: 600/1m', or remove '" + unused + "'.",
+                        "The throttle policy '" + name + "' has '" + unused + "' but no " + missing + ": " + reason,
+                        "Set the " + missing + ", for example '" + property + "." + example + "', or remove '" + unused
+                                + "'.",
                         property + "." + unused);
             }
         });
@@ -229,6 +234,10 @@ record PolicyReader(
 
     private List<String> keyParts() {
         List<String> parts = KeyPart.names(properties.key());
+        if (parts.isEmpty() && properties.appliesTo() == AppliesTo.REQUESTS) {
+            boolean written = properties.onMissingKey() != MissingKey.CLIENT_IP;
+            checkUnused(Map.of("on-missing-key", written), "key", "key: user", "all requests share one bucket.");
+        }
         if (Set.copyOf(parts).size() < parts.size()) {
             String twice = parts.stream()
                     .filter(part -> Collections.frequency(parts, part) > 1)
@@ -309,12 +318,8 @@ record PolicyReader(
     private ThrottlePolicy withWaiting(ThrottlePolicy policy) {
         MaxWait maxWait = properties.maxWait();
         Integer queueLimit = properties.queueLimit();
-        if (maxWait == null && queueLimit != null && properties.appliesTo() == AppliesTo.REQUESTS) {
-            throw new RateLimitConfigurationException(
-                    "The throttle policy '" + name + "' has a queue-limit but no max-wait, so no request waits.",
-                    "Set the longest wait, for example '" + property + ".max-wait: 2s', or remove the queue-limit.",
-                    property + ".queue-limit");
-        }
+        boolean unused = maxWait == null && queueLimit != null && properties.appliesTo() == AppliesTo.REQUESTS;
+        checkUnused(Map.of("queue-limit", unused), "max-wait", "max-wait: 2s", "no request waits.");
         ThrottlePolicy waiting = maxWait == null ? policy : policy.withMaxWait(maxWait.duration());
         return queueLimit == null
                 ? waiting

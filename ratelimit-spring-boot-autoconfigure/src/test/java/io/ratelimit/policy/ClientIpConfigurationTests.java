@@ -34,6 +34,14 @@ class ClientIpConfigurationTests extends CapturedStart {
                         + " throttle policies use as key. Set the network of your proxies");
     }
 
+    @Test
+    void warnsOfAHeaderThatNoPeerMaySet() {
+        assertThat(log(POLICY + "ratelimit.client-ip.header: X-Real-IP"))
+                .contains(
+                        "WARN 'ratelimit.client-ip.header' is set, but not 'ratelimit.client-ip.trusted-proxies': the header"
+                                + " is read of no peer, and all clients of a proxy share one bucket. Set the networks of your proxies");
+    }
+
     @ParameterizedTest
     @CsvSource({
         "server.forward-headers-strategy: native, native, the server, 3",

@@ -163,6 +163,11 @@ class SampleApplicationTests {
         assertThat(get("/api/items", "alice").statusCode()).isEqualTo(200);
         assertThat(send("/api/items", "alice", "guess").statusCode()).isEqualTo(401);
         assertThat(send("/api/items", "alice", "guess").statusCode()).isEqualTo(429);
+        String comma = "Basic," + Base64.getEncoder().encodeToString("alice:guess".getBytes(StandardCharsets.UTF_8));
+        assertThat(send(HttpRequest.newBuilder().header("Authorization", comma), "/api/items", null, null)
+                        .statusCode())
+                .as("a scheme that Spring Security reads too")
+                .isEqualTo(429);
     }
 
     @DirtiesContext
