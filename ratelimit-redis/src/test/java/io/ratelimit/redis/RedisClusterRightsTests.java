@@ -110,7 +110,7 @@ class RedisClusterRightsTests {
     }
 
     private static void use(RedisStorage buckets) {
-        buckets.selfTest();
+        TestRedis.awaitSelfTest(buckets);
         BucketStore store = buckets.store();
         assertThat(store.take(List.of(ALICE)).allowed()).isTrue();
         assertThat(store.snapshot(ALICE).available()).isEqualTo(3);
@@ -123,7 +123,7 @@ class RedisClusterRightsTests {
         List<String> rights = documented();
         rights.addAll(RedisRights.OF_CHANGES);
         try (RedisStorage buckets = buckets(rights)) {
-            buckets.selfTest();
+            TestRedis.awaitSelfTest(buckets);
             ChangeBoard changes = buckets.changes();
             changes.put("api", "a").join();
             assertThat(changes.read(List.of("api")).join().changes()).containsEntry("api", "a");
@@ -155,7 +155,7 @@ class RedisClusterRightsTests {
     @Test
     void withoutTheRightToAskKeysOfAMovingSlotFail() {
         try (RedisStorage buckets = buckets(without("+asking"))) {
-            buckets.selfTest();
+            TestRedis.awaitSelfTest(buckets);
             assertThatThrownBy(() -> buckets.store().take(List.of(ALICE)))
                     .isInstanceOf(BackendException.class)
                     .hasMessageStartingWith("Redis failed: MOVED");

@@ -175,9 +175,9 @@ class RedisClusterTests {
 
     @Test
     void aConfiguredClusterIsCalledWithOneKeyAtATime(CapturedOutput output) {
-        try (RedisConnections connections = new RedisConnections(PlainClients.ofCluster(redis.port()))) {
+        try (RedisConnections connections =
+                TestRedis.connected(new RedisConnections(PlainClients.ofCluster(redis.port())))) {
             assertThat(connections.isCluster()).isTrue();
-            connections.connect().join();
             assertTakesFromAllOrNone(
                     RedisBucketStore.script(connections, new RedisKeys("ratelimit", ""), TestRedis.deadline(TIMEOUT)));
         }

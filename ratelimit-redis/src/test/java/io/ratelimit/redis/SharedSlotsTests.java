@@ -51,7 +51,7 @@ class SharedSlotsTests {
         Deadline deadline = new Deadline(time, Duration.ofSeconds(5));
         RedisStorage storage =
                 RedisStorage.withScripts(PlainClients.at(TestRedis.shared().port()), prefix, "", deadline);
-        storage.selfTest();
+        TestRedis.awaitSelfTest(storage);
         storages.add(storage);
         FailoverBucketStore redis = new FailoverBucketStore(
                 "Redis", storage.store(), BucketStore.local(time), 1, policy -> FailureRule.DENY, deadline);

@@ -125,11 +125,29 @@ public final class TestRedis implements AutoCloseable {
     static RedisConnections connections(String... process) {
         RedisConnections connections = new RedisConnections(
                 new PlainClients(RedisURI.create(process[0], Integer.parseInt(process[1])), false));
+        return connected(connections);
+    }
+
+    /** Awaits that connections are open. */
+    static RedisConnections connected(RedisConnections connections) {
         Awaitility.await().atMost(Duration.ofMinutes(2)).ignoreExceptions().until(() -> {
             connections.connect().join();
             return true;
         });
         return connections;
+    }
+
+    /** Tests a storage until Redis answers in time, since a busy machine may be too slow. Mistakes aren't repeated. */
+    static void awaitSelfTest(RedisStorage storage) {
+        Awaitility.await()
+                .pollDelay(Duration.ZERO)
+                .atMost(Duration.ofMinutes(2))
+                .ignoreExceptionsMatching(
+                        failure -> failure instanceof BackendException late && !late.isMisconfiguration())
+                .until(() -> {
+                    storage.selfTest();
+                    return true;
+                });
     }
 
     /** Returns a store of scripts that allows a second for each call, and denies all while Redis is unavailable. */
