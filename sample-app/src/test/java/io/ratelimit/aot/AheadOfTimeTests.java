@@ -80,7 +80,7 @@ class AheadOfTimeTests {
                 .redirectOutput(output.toFile())
                 .start();
         try {
-            assertThat(process.waitFor(120, TimeUnit.SECONDS))
+            assertThat(process.waitFor(10, TimeUnit.MINUTES))
                     .as(() -> read(output).toString())
                     .isTrue();
             assertThat(process.exitValue()).as(() -> read(output).toString()).isZero();

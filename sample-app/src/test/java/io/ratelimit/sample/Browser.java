@@ -18,6 +18,7 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
+import org.awaitility.Awaitility;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
@@ -69,6 +70,7 @@ final class Browser implements ExecutionCondition, BeforeAllCallback, BeforeEach
 
     @Override
     public void beforeAll(ExtensionContext test) {
+        Awaitility.setDefaultTimeout(PATIENCE);
         ChromeDriverService service = new ChromeDriverService.Builder()
                 .usingDriverExecutable(CONTROL.orElseThrow().toFile())
                 .build();
@@ -198,8 +200,8 @@ final class Browser implements ExecutionCondition, BeforeAllCallback, BeforeEach
 
     /** Waits until a text of the elements has the part. */
     void awaitText(String selector, String part) {
-        await().atMost(PATIENCE).ignoreExceptions().untilAsserted(() -> assertThat(texts(selector))
-                .anyMatch(text -> text.contains(part), part));
+        await().ignoreExceptions()
+                .untilAsserted(() -> assertThat(texts(selector)).anyMatch(text -> text.contains(part), part));
     }
 
     Object run(String script, Object... arguments) {

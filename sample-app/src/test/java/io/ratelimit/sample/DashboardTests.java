@@ -676,6 +676,8 @@ class DashboardTests {
         await().untilAsserted(() ->
                 assertThat(browser.texts("#rows tr:not([hidden])")).hasSize(6));
         browser.click("#rows a[href='#items-candidate']");
+        await().until(() ->
+                browser.element(card("items-candidate") + " .demand").isDisplayed());
         browser.click(card("items-candidate") + " .demand summary");
         browser.awaitText(card("items-candidate") + " .demand-sentence", "of 200");
         assertThat(browser.run(

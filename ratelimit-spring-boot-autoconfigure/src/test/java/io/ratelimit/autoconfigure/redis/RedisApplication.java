@@ -1,5 +1,7 @@
 package io.ratelimit.autoconfigure.redis;
 
+import static org.awaitility.Awaitility.await;
+
 import io.ratelimit.Backend;
 import io.ratelimit.Backend.Condition;
 import io.ratelimit.BucketSpec;
@@ -100,6 +102,14 @@ final class RedisApplication implements AutoCloseable {
 
     Condition condition() {
         return bean(Backend.class).state().condition();
+    }
+
+    /** Waits until Redis is used. The start of an application on a busy machine may give up before. */
+    void awaitUp() {
+        await().until(() -> {
+            bean(Backend.class).probe();
+            return condition() == Condition.UP;
+        });
     }
 
     <T> T bean(Class<T> type) {

@@ -41,7 +41,7 @@ class RedisChangesTests {
             ratelimit:
               backend: redis
               exclude-paths: /actuator/**
-              redis: { strategy: %s, key-secret: s3cret }
+              redis: { strategy: %s, key-secret: s3cret, timeout: 5s }
               policies:
                 shared: { rate: 3/1d, paths: /shared }
                 here: { rate: 2/1d, backend: local, paths: /here }
@@ -184,7 +184,7 @@ class RedisChangesTests {
     void aChangeEndsAtItsTimeOnAllInstancesAlsoWhileRedisIsAway() {
         try (RedisApplication one = start();
                 RedisApplication other = start()) {
-            String reply = change(one, "shared", "{\"capacity\": 7, \"for\": \"all\", \"until\": \"4s\"}");
+            String reply = change(one, "shared", "{\"capacity\": 7, \"for\": \"all\", \"until\": \"8s\"}");
             Instant until = Instant.parse(JsonPath.read(reply, "$.now.changed.until"));
             assertThat(JsonPath.<String>read(reply, "$.for")).isEqualTo("all");
             assertThat(JsonPath.<String>read(reply, "$.until")).isEqualTo(until.toString());

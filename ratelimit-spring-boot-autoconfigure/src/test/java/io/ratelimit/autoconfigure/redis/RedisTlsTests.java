@@ -3,6 +3,10 @@ package io.ratelimit.autoconfigure.redis;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import io.lettuce.core.ClientOptions;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.SslOptions;
 import io.ratelimit.Backend.Condition;
 import io.ratelimit.redis.TestRedis;
 import java.io.ByteArrayOutputStream;
@@ -13,6 +17,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.KeyStore;
+import java.time.Duration;
 import java.util.Base64;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -52,10 +57,29 @@ class RedisTlsTests {
                     "tls-ca-cert-file " + directory.resolve("server.crt"),
                     "tls-auth-clients no",
                     "user shop on >s3cret ~ratelimit:* +@all");
+            shakeHands();
         } catch (UncheckedIOException withoutTls) {
             assumeThat(withoutTls)
                     .as("the redis-server of this platform was built without TLS")
                     .isNull();
+        }
+    }
+
+    /** Loads the classes that a handshake needs. It may take longer than the limiter waits. */
+    private static void shakeHands() {
+        RedisURI uri = RedisURI.builder()
+                .withHost("127.0.0.1")
+                .withPort(TLS_PORT)
+                .withSsl(true)
+                .withTimeout(Duration.ofMinutes(1))
+                .build();
+        SslOptions trusted = SslOptions.builder()
+                .trustManager(directory.resolve("server.crt").toFile())
+                .handshakeTimeout(Duration.ofMinutes(1))
+                .build();
+        try (RedisClient client = RedisClient.create(uri)) {
+            client.setOptions(ClientOptions.builder().sslOptions(trusted).build());
+            client.connect().sync().ping();
         }
     }
 
@@ -116,6 +140,8 @@ class RedisTlsTests {
         redis.ask(commands -> commands.flushall());
         try (RedisApplication one = RedisApplication.start(TLS_PORT, yaml);
                 RedisApplication other = RedisApplication.start(TLS_PORT, yaml)) {
+            one.awaitUp();
+            other.awaitUp();
             assertThat(statuses(7, strategy, one, other)).containsExactly(200, 200, 200, 200, 200, 429, 429);
             assertThat(one.condition()).isEqualTo(Condition.UP);
         }

@@ -24,7 +24,7 @@ import org.springframework.web.bind.annotation.RestController;
 
 /** With virtual threads, more requests may wait than a server has platform threads. */
 @EnabledForJreRange(min = JRE.JAVA_21)
-@Timeout(60)
+@Timeout(300)
 class VirtualThreadTests {
 
     private static final int WAITING = 300;
