@@ -321,7 +321,8 @@ record Results(
         }
         text.line("")
                 .line(
-                        "`fixed-refused` is the refusal of `ratelimit-refused` from a filter that always sends the same rejection: the floor.");
+                        "The CPU is that of the process without the threads of the JIT compiler. `fixed-refused` is the refusal of"
+                                + " `ratelimit-refused` from a filter that always sends the same rejection: the floor.");
     }
 
     /** The CPU of a request, to that of one without limits. */
