@@ -22,7 +22,16 @@ final class SettlementThreads implements Executor {
     private static final long IDLE_SECONDS = 10;
     private static final Duration MAX_AWAIT = Duration.ofSeconds(2);
 
+    private final Duration maxAwait;
     private ThreadPoolExecutor threads = start();
+
+    SettlementThreads() {
+        this(MAX_AWAIT);
+    }
+
+    SettlementThreads(Duration maxAwait) {
+        this.maxAwait = maxAwait;
+    }
 
     private static ThreadPoolExecutor start() {
         return pool("ratelimit-settlement", THREADS, MAX_WAITING);
@@ -79,7 +88,7 @@ final class SettlementThreads implements Executor {
     void await() {
         ThreadPoolExecutor before = replace();
         try {
-            before.awaitTermination(MAX_AWAIT.toNanos(), TimeUnit.NANOSECONDS);
+            before.awaitTermination(maxAwait.toNanos(), TimeUnit.NANOSECONDS);
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
         }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.ratelimit.ScarceThreads;
+import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
@@ -38,6 +39,10 @@ class SettlementThreadsTests {
     }
 
     private void fill(int settlements) {
+        fill(threads, settlements);
+    }
+
+    private void fill(SettlementThreads threads, int settlements) {
         for (int i = 0; i < settlements; i++) {
             threads.execute(this::settle);
         }
@@ -65,7 +70,8 @@ class SettlementThreadsTests {
 
     @Test
     void theEndOfAllSettlementsIsAwaitedAndLaterOnesAreMade() {
-        fill(1_000);
+        SettlementThreads threads = new SettlementThreads(Duration.ofMinutes(2));
+        fill(threads, 1_000);
         Thread opening = new Thread(() -> {
             Awaitility.await().until(() -> busy.size() == 16);
             backend.countDown();
@@ -73,7 +79,7 @@ class SettlementThreadsTests {
         opening.start();
         threads.await();
         assertThat(made).hasValue(1_000);
-        fill(1);
+        fill(threads, 1);
         threads.await();
         assertThat(made).hasValue(1_001);
     }
