@@ -89,7 +89,7 @@ class DemandConcurrencyTests {
                 .toList();
         start.countDown();
         for (Future<?> run : runs) {
-            run.get(1, TimeUnit.MINUTES);
+            run.get(10, TimeUnit.MINUTES);
         }
         threads.shutdown();
     }
