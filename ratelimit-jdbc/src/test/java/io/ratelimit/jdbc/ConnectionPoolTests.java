@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import javax.sql.DataSource;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -209,6 +210,7 @@ class ConnectionPoolTests {
         };
         ConnectionPool connections = new ConnectionPool(silentTwice, 2, TIMEOUT, Duration.ofSeconds(1));
         assertThatThrownBy(() -> connections.fill(call())).isInstanceOf(BackendException.class);
+        Awaitility.await().until(() -> opened.get() == 2);
         connections.fill(call());
         connections.with(call(), (session, call) -> true);
         answered.countDown();
