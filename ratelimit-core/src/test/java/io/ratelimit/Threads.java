@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -38,6 +39,11 @@ public final class Threads {
         for (Future<?> one : running) {
             join(one);
         }
+    }
+
+    /** Returns the time that this thread has had a processor, which doesn't depend on other work of the machine. */
+    public static long cpuNanos() {
+        return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
     }
 
     /** Waits for a condition that other threads are about to establish. */
