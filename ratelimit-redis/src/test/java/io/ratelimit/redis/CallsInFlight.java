@@ -35,7 +35,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class CallsInFlight {
 
-    static final Duration TIME_TO_LIVE = Duration.ofSeconds(2);
+    static final Duration TIME_TO_LIVE = Duration.ofSeconds(4);
     static final ThrottlePolicy POLICY = ThrottlePolicy.of("pool", BucketSpec.inFlight(20));
 
     /** So few tokens that the script often leaves the claim of a call out. */

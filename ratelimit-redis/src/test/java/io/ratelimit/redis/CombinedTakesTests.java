@@ -59,8 +59,9 @@ class CombinedTakesTests {
                 false,
                 () -> RedisBucketStore.SERVER_TIME,
                 TimeSource.system());
-        store.take(List.of(Charge.of(POLICY, "loads the script", 1)));
-        calls.set(0);
+        TestRedis.shared()
+                .scriptStore(keys, Duration.ofSeconds(60), false, () -> RedisBucketStore.SERVER_TIME)
+                .take(List.of(Charge.of(POLICY, "loads the script", 1)));
         connection.setAutoFlushCommands(false);
         return store;
     }

@@ -326,7 +326,9 @@ class GatheredTakesTests {
 
     /** Starts many takes while the server lets no script run. */
     private List<Future<Decision>> takeDuringPause(TestRedis redis, BucketStore application) throws Exception {
-        application.take(List.of(charge("loads the script", 1)));
+        await().ignoreExceptions()
+                .until(() ->
+                        application.take(List.of(charge("loads the script", 1))).allowed());
         pause(redis, "PAUSE", "60000", "WRITE");
         List<Future<Decision>> takes = new ArrayList<>();
         for (int i = 0; i < 40; i++) {

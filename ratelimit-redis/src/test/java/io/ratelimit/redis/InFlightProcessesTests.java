@@ -58,7 +58,7 @@ class InFlightProcessesTests {
             awaitCalls(files, 400);
             RedisProcessesTests.signal("-STOP", processes.get(1));
             long stopped = System.nanoTime();
-            awaitTimePassed(stopped, CallsInFlight.TIME_TO_LIVE.multipliedBy(2));
+            awaitTimePassed(stopped, CallsInFlight.TIME_TO_LIVE.multipliedBy(3).dividedBy(2));
             RedisProcessesTests.signal("-CONT", processes.get(1));
             int before = ended(files.get(1), 0).size();
             Awaitility.await().until(() -> ended(files.get(1), 0).size() > before + 100);

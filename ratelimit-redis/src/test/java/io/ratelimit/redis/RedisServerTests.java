@@ -100,7 +100,7 @@ class RedisServerTests {
         long token = Duration.ofMillis(50).toNanos();
         long start = System.nanoTime();
         long last = start - 2 * token;
-        for (int granted = 0; granted < 5; ) {
+        for (int granted = 0; granted < 10; ) {
             boolean isFull =
                     System.nanoTime() - last > token + Duration.ofMillis(1).toNanos();
             if (take(store, charge)) {

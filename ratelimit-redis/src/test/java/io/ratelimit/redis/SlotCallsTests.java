@@ -116,7 +116,8 @@ class SlotCallsTests {
 
     private long registers() {
         return redis.connection().sync().keys("calls:*@slots:*").stream()
-                .filter(key -> !new String(redis.connection().sync().get(key)).matches("\\w+ \\d+ 0 .*"))
+                .map(key -> redis.connection().sync().get(key))
+                .filter(register -> register != null && !new String(register).matches("\\w+ \\d+ 0 .*"))
                 .count();
     }
 
