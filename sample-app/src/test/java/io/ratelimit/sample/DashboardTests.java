@@ -285,7 +285,8 @@ class DashboardTests {
         browser.click(card("tenant-33") + " h2 a");
         assertThat(browser.run("return location.href")).isEqualTo(link);
         assertIsInFocus("tenant-33");
-        browser.run("location.reload()");
+        browser.run("window.old = true; location.reload()");
+        await().ignoreExceptions().until(() -> browser.run("return window.old") == null);
         browser.awaitText("#state", "Live");
         assertIsInFocus("tenant-33");
 

@@ -53,7 +53,7 @@ class HomePageTests {
     void aBurstShowsWhatPassesAndWhichPolicyRefusesTheRest() {
         play("burst");
 
-        browser.awaitText("#status", "A burst of 1,000: 800 allowed, 200 rejected by per-user-per-endpoint (200), in");
+        awaitStatus("A burst of 1,000: 800 allowed, 200 rejected by per-user-per-endpoint (200), in");
         assertThat(browser.text("[data-user=alice] .counts")).isEqualTo("✓ 800 allowed\n✕ 200 rejected");
         assertThat(browser.text("#rejected-by")).isEqualTo("per-user-per-endpoint200");
         assertThat(browser.texts("#stream tr:first-child td"))
@@ -72,7 +72,7 @@ class HomePageTests {
     void eachPlanHasItsOwnLimit() {
         play("reports");
 
-        browser.awaitText("#status", "Eight reports each: 14 allowed, 2 rejected by report (2)");
+        awaitStatus("Eight reports each: 14 allowed, 2 rejected by report (2)");
         assertThat(browser.text("[data-user=alice] .counts")).contains("6 allowed", "2 rejected");
         assertThat(browser.text("[data-user=bob] .counts")).contains("8 allowed", "0 rejected");
     }
@@ -81,7 +81,7 @@ class HomePageTests {
     void eachCustomerHasTheLimitOfItsRowInTheDatabase() {
         play("plans");
 
-        browser.awaitText("#status", "25 translations each: 50 allowed, 25 rejected by translations (25)");
+        awaitStatus("25 translations each: 50 allowed, 25 rejected by translations (25)");
         assertThat(browser.text("[data-user=alice] .counts")).contains("20 allowed", "5 rejected");
         assertThat(browser.text("[data-user=admin] .counts")).contains("5 allowed", "20 rejected");
     }
@@ -119,8 +119,7 @@ class HomePageTests {
     void guessedPasswordsAreWithoutSuccessAndThenRejected() {
         play("guesses");
 
-        browser.awaitText(
-                "#status", "Guess a password 40 times: 30 without success, 10 rejected by wrong-passwords (10)");
+        awaitStatus("Guess a password 40 times: 30 without success, 10 rejected by wrong-passwords (10)");
         assertThat(browser.text("[data-user=stranger] .counts")).isEqualTo("✓ 0 allowed\n✕ 10 rejected\n· 30 other");
     }
 
@@ -142,6 +141,7 @@ class HomePageTests {
         play("checkouts");
         assertThat(ended()).startsWith("Twelve checkouts: 12 allowed");
         play("vouchers");
+        awaitDelayedRejections();
         assertThat(ended()).startsWith("Guess eight vouchers: 5 allowed, 3 rejected by vouchers (3)");
     }
 
@@ -172,6 +172,7 @@ class HomePageTests {
     @Test
     void aCustomerHasTwoDownloadsAtATime() {
         play("downloads");
+        browser.awaitText("[data-user=alice] .counts", "2 rejected");
 
         assertThat(ended()).startsWith("Four catalogues at once: 2 allowed, 2 rejected by downloads (2)");
     }
@@ -180,7 +181,7 @@ class HomePageTests {
     void aCustomerWhoTakesAllLeavesTheOthersTheirShares() {
         play("shares");
 
-        browser.awaitText("#status", "Alice takes all the stock counts: 28 allowed, 16 rejected by stock (16)");
+        awaitStatus("Alice takes all the stock counts: 28 allowed, 16 rejected by stock (16)");
         assertThat(browser.text("[data-user=bob] .counts"))
                 .contains("4 allowed")
                 .contains("0 rejected");
@@ -191,8 +192,20 @@ class HomePageTests {
         play("vouchers");
         browser.awaitText("[data-user=bob] .counts", "5 allowed");
         assertThat(browser.text("[data-user=bob] .counts")).contains("0 rejected");
+        awaitDelayedRejections();
 
         assertThat(ended()).startsWith("Guess eight vouchers: 5 allowed, 3 rejected by vouchers (3)");
+    }
+
+    /** Waits for a status and for the counts, which are drawn in the next frame. */
+    private static void awaitStatus(String part) {
+        browser.awaitText("#status", part);
+        browser.run("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))");
+    }
+
+    /** Waits until all vouchers are decided: time that passes before brings tokens back. */
+    private void awaitDelayedRejections() {
+        await().until(() -> time.waiting() == 3);
     }
 
     /** The text at the end of a scene that needs time to pass. */
