@@ -49,6 +49,9 @@ class BoundsTests {
     @Tag("slow")
     void aLimiterInThisProcessIsWithinItsLimitAndTwoOfThemAreNot() throws Exception {
         Cell one = Run.of(Subject.RATELIMIT, Situation.EIGHT_THREADS);
+        for (int again = 0; one.beyond() == 0 && one.granted() < 90 && again < 5; again++) {
+            one = Run.of(Subject.RATELIMIT, Situation.EIGHT_THREADS); // the machine was too busy to ask for all tokens
+        }
         Cell two = Run.of(Subject.RATELIMIT, Situation.TWO_INSTANCES);
 
         assertThat(one.beyond()).isZero();

@@ -144,7 +144,7 @@ class ForeignChangesTests {
         hset("login", HUGE);
         hset("shared", "rate=3/1d capacity=7 since=2026-11-22T14:00:00Z");
         try (RedisApplication application = exposed("local-share: 1.0")) {
-            assertThat(spec(application, "shared")).isEqualTo(CONFIGURED.withCapacity(7));
+            await().until(() -> spec(application, "shared").equals(CONFIGURED.withCapacity(7)));
             assertThat(allowed(application, "/login")).isEqualTo(3);
             assertThat(output)
                     .containsOnlyOnce("The change of 'login' for all instances can't be used and is ignored, so the"

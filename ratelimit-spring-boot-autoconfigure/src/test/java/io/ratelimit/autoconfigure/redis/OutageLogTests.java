@@ -31,6 +31,7 @@ class OutageLogTests {
         String yaml = "ratelimit: { backend: redis, redis.strategy: " + strategy
                 + ", policies: { all: { rate: 1000/1h } } }\nmanagement.endpoints.web.exposure.include: ratelimits\n";
         try (RedisApplication application = RedisApplication.start(redis.port(), yaml)) {
+            application.awaitUp();
             int before = output.getAll().length();
             redis.kill();
             long gone = System.nanoTime();

@@ -112,7 +112,7 @@ class RedisLeaseTests {
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void leasesAreUsedUpWhileRedisIsUnavailableAndThenTheRuleDecides(boolean killed) {
-        String yaml = YAML.replace("redis.timeout: 5s", "redis.timeout: 300ms\n  on-backend-failure: deny");
+        String yaml = YAML.replace("redis.timeout: 5s", "redis.timeout: 2s\n  on-backend-failure: deny");
         try (RedisApplication one = RedisApplication.start(redis.port(), yaml)) {
             assertThat(allowed(one, 60)).isEqualTo(60);
             long leased = leased(one);

@@ -86,6 +86,8 @@ class RedisSentinelTests {
         int nowhere = TestRedis.freePort();
         try (RedisApplication one = RedisApplication.start(nowhere, yaml(strategy));
                 RedisApplication other = RedisApplication.start(nowhere, yaml(strategy))) {
+            one.awaitUp();
+            other.awaitUp();
             assertThat(statuses(6, "alice", one, other)).containsOnly(200);
             master.ask(redis -> redis.waitForReplication(1, 1_000));
 
