@@ -30,22 +30,30 @@ final class JdbcBucketStore implements Deadline.Bounded, LeasingBucketStore {
     /** Stands for the time of the database, where tests pass a time of their own. */
     static final long SERVER_TIME = -1;
 
-    /** The longest time of a look or a reset, which operators make: requests may have longer. */
-    private static final Duration MAX_OPERATION = Duration.ofMillis(800);
-
     private final ConnectionPool connections;
     private final BucketTable table;
     private final TableIds ids;
     private final LastWrites lastWrites = new LastWrites();
     private final Deadline deadline;
+    private final Duration longestOperation;
     private final LongSupplier time;
 
-    /** @param time returns {@link #SERVER_TIME}, or in tests a time in microseconds */
-    JdbcBucketStore(ConnectionPool connections, BucketTable table, TableIds ids, Deadline deadline, LongSupplier time) {
+    /**
+     * @param longestOperation the longest time of a look or a reset, which operators make: requests may have longer
+     * @param time returns {@link #SERVER_TIME}, or in tests a time in microseconds
+     */
+    JdbcBucketStore(
+            ConnectionPool connections,
+            BucketTable table,
+            TableIds ids,
+            Deadline deadline,
+            Duration longestOperation,
+            LongSupplier time) {
         this.connections = connections;
         this.table = table;
         this.ids = ids;
         this.deadline = deadline;
+        this.longestOperation = longestOperation;
         this.time = time;
     }
 
@@ -54,7 +62,7 @@ final class JdbcBucketStore implements Deadline.Bounded, LeasingBucketStore {
     }
 
     private <T> T operate(Function<Rows, T> work) {
-        return call(deadline.call(JdbcFailures::of, MAX_OPERATION), work);
+        return call(deadline.call(JdbcFailures::of, longestOperation), work);
     }
 
     /** Does work with the rows of a call. A result that is only guessed, such as a denial, is found again by a read. */

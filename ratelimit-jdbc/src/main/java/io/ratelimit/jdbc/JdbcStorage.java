@@ -22,6 +22,7 @@ public final class JdbcStorage implements Storage {
 
     private static final Charge PROBE = FailoverBucketStore.PROBE_CHARGE;
     private static final Duration START_TIMEOUT = Duration.ofSeconds(3);
+    private static final Duration LONGEST_OPERATION = Duration.ofMillis(800);
     private static final int WARM_UPS = 3;
 
     private final DataSource source;
@@ -83,7 +84,8 @@ public final class JdbcStorage implements Storage {
         this.table = new BucketTable(settings.table);
         this.connections = new ConnectionPool(source, settings.connections, settings.timeout);
         TableIds ids = new TableIds(settings.prefix, settings.secret);
-        this.store = new JdbcBucketStore(connections, table, ids, deadline, () -> JdbcBucketStore.SERVER_TIME);
+        this.store = new JdbcBucketStore(
+                connections, table, ids, deadline, LONGEST_OPERATION, () -> JdbcBucketStore.SERVER_TIME);
         this.changes = new JdbcChanges(connections, table, ids, settings.prefix, settings.secret);
         this.janitor = new Janitor(source, table);
     }

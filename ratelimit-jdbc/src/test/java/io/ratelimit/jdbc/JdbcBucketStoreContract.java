@@ -32,8 +32,7 @@ abstract class JdbcBucketStoreContract extends BucketStoreContract {
         Duration timeout = Duration.ofSeconds(10);
         this.source = source;
         this.connections = TestDatabase.connections(source, table, timeout);
-        this.store = new JdbcBucketStore(
-                connections, table, new TableIds("test", ""), TestDatabase.deadline(timeout), micros::get);
+        this.store = TestDatabase.store(connections, table, new TableIds("test", ""), timeout, micros::get);
     }
 
     @AfterEach

@@ -146,11 +146,11 @@ class JdbcFaultTests {
                 }));
         other.start();
         begun.join();
-        JdbcBucketStore store = new JdbcBucketStore(
+        JdbcBucketStore store = TestDatabase.store(
                 connections,
                 new BucketTable(table),
                 new TableIds("shop", ""),
-                TestDatabase.deadline(TIMEOUT),
+                TIMEOUT,
                 () -> JdbcBucketStore.SERVER_TIME);
         assertThatThrownBy(() -> store.take(List.of(ALICE))).isInstanceOf(CongestedException.class);
         congested.complete(true);

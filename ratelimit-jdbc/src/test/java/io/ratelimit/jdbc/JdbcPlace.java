@@ -37,7 +37,7 @@ record JdbcPlace(ConnectionPool connections, BucketTable table, TableIds ids) im
 
     @Override
     public LeasingBucketStore store(LongSupplier micros) {
-        return new JdbcBucketStore(connections, table, ids, TestDatabase.deadline(TIMEOUT), micros);
+        return TestDatabase.store(connections, table, ids, TIMEOUT, micros);
     }
 
     @Override

@@ -49,12 +49,8 @@ class JdbcTableTests {
     @MethodSource("databases")
     void expiredRowsAreRemovedAndNoOthers(DataSource source) throws Exception {
         ConnectionPool connections = TestDatabase.connections(source, table, TIMEOUT);
-        JdbcBucketStore store = new JdbcBucketStore(
-                connections,
-                table,
-                new TableIds("test", ""),
-                TestDatabase.deadline(TIMEOUT),
-                () -> JdbcBucketStore.SERVER_TIME);
+        JdbcBucketStore store = TestDatabase.store(
+                connections, table, new TableIds("test", ""), TIMEOUT, () -> JdbcBucketStore.SERVER_TIME);
         ThrottlePolicy policy = ThrottlePolicy.of("api", BucketSpec.of("1/1s"), "user");
         List<Charge> charges = Stream.iterate(0, i -> i + 1)
                 .limit(1_100)
@@ -135,11 +131,11 @@ class JdbcTableTests {
     }
 
     private JdbcBucketStore store(DataSource source) {
-        return new JdbcBucketStore(
+        return TestDatabase.store(
                 TestDatabase.connections(source, table, TIMEOUT),
                 table,
                 new TableIds("test", ""),
-                TestDatabase.deadline(TIMEOUT),
+                TIMEOUT,
                 () -> JdbcBucketStore.SERVER_TIME);
     }
 

@@ -177,11 +177,11 @@ class LastWritesTests {
     }
 
     private static JdbcBucketStore store(DataSource source, BucketTable table) {
-        return new JdbcBucketStore(
+        return TestDatabase.store(
                 TestDatabase.connections(source, table, TIMEOUT),
                 table,
                 new TableIds("test", ""),
-                TestDatabase.deadline(TIMEOUT),
+                TIMEOUT,
                 () -> JdbcBucketStore.SERVER_TIME);
     }
 

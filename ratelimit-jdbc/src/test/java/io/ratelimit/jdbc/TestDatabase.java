@@ -157,7 +157,12 @@ public final class TestDatabase {
     /** Returns a store with a new table, on a clock of the test. */
     static JdbcBucketStore store(DataSource source, Duration timeout, LongSupplier micros) {
         BucketTable table = new BucketTable(newTable());
-        return new JdbcBucketStore(
-                connections(source, table, timeout), table, new TableIds("test", ""), deadline(timeout), micros);
+        return store(connections(source, table, timeout), table, new TableIds("test", ""), timeout, micros);
+    }
+
+    /** Returns a store whose calls all have the same time. */
+    static JdbcBucketStore store(
+            ConnectionPool connections, BucketTable table, TableIds ids, Duration timeout, LongSupplier micros) {
+        return new JdbcBucketStore(connections, table, ids, deadline(timeout), timeout, micros);
     }
 }
