@@ -242,6 +242,48 @@ if at_once and string.byte(ARGV[1]) < 128 -- no calendar
     at_once = false
 end
 
+-- The same for a lease from a bucket whose value has nothing but leases behind its spec. Returns nothing if the code below
+-- has to decide.
+local function lease_at_once(key, argument)
+    local n, s, full, price, wait, micros, most = unpack('>ddddddd', argument)
+    local spec, value = string.sub(argument, 57), redis.pcall('GET', key)
+    local at, missing, begun, leased, lease_end = now, 0, now, 0, 0
+    if value then
+        if #value < 24 + #spec or string.find(value, spec, 25, true) ~= 25 then
+            return
+        end
+        at, missing, begun = unpack('>ddd', value)
+        if #value > 24 + #spec then
+            leased, lease_end = string.match(value, '^ %^(%d+)@(%d+)$', 25 + #spec)
+            leased, lease_end = (tonumber(leased) or -1) + 0.0, (tonumber(lease_end) or -1) + 0.0
+        end
+    end
+    if wait ~= 0 or micros == 0 or not (at >= 0 and at <= now and missing >= 0 and missing <= full and begun >= 0 and begun <= MOST
+            and leased >= 0 and leased <= MOST and lease_end >= 0 and lease_end <= MOST) then
+        return
+    end
+    local since_step, d = now % s, string.match(spec, '/(%d+)') + 0.0
+    local passed = (now - since_step - at + at % s) / s * n
+    local held = math.min((math.floor((now + micros) / s) - (now - since_step) / s) * n, MOST)
+    local base = math.max(missing - passed, held)
+    local ticks = math.min(most, math.floor((full - base) / (2 * d)) * d)
+    if ticks <= price then
+        return
+    end
+    missing, leased, lease_end = base + ticks, math.max(leased - passed, held) + ticks, math.max(lease_end, now + micros)
+    value = pack('>ddd', now, missing, begun) .. spec .. string.format(' ^%.0f@%.0f', leased, lease_end)
+    local expiry = now + math.ceil(missing / n) * s - since_step
+    redis.call('SET', key, value, 'PX', math.ceil((math.ceil(expiry / LIFE) * LIFE - now) / 1000) + SLACK - 900)
+    return pack('>ddddd', now, missing, begun, -leased, ticks)
+end
+
+if operation == 'lease' and #KEYS == 1 and string.byte(ARGV[1]) < 128 then
+    local reply = lease_at_once(KEYS[1], ARGV[1])
+    if reply then
+        return {reply}
+    end
+end
+
 local server_time = now
 
 -- The sets of lanes are behind the buckets.

@@ -12,6 +12,8 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.CompareAndSetBucketStore.BucketName;
 import io.ratelimit.Decision;
+import io.ratelimit.LeasingBucketStore;
+import io.ratelimit.LeasingBucketStore.LeaseRequest;
 import io.ratelimit.Specs;
 import io.ratelimit.Threads;
 import io.ratelimit.ThrottlePolicy;
@@ -270,6 +272,20 @@ class RedisServerTests {
             long ttl = commands().pttl(key(Strategy.SCRIPT, charge));
             long elapsed = Duration.ofNanos(System.nanoTime() - before).toMillis() + 1;
             assertThat(ttl).as("take %d", i).isBetween(full - elapsed, full + 1_001);
+        }
+    }
+
+    @Test
+    void aLeasedKeyLivesUntilItsBucketIsFull() {
+        LeasingBucketStore store = (LeasingBucketStore) store(Strategy.SCRIPT);
+        BucketSpec spec = BucketSpec.of("1000/1s").withCapacity(1_000_000);
+        Charge charge = Charge.of(POLICY.withSpec(spec).withLease(Duration.ofSeconds(1)), "alice", 1);
+        for (int i = 0; i < 20; i++) {
+            long before = System.nanoTime();
+            long full = store.lease(new LeaseRequest(charge, 777)).resetAfter().toMillis();
+            long ttl = commands().pttl(key(Strategy.SCRIPT, charge));
+            long elapsed = Duration.ofNanos(System.nanoTime() - before).toMillis() + 1;
+            assertThat(ttl).as("lease %d", i).isBetween(full - elapsed, full + 1_001);
         }
     }
 
