@@ -44,7 +44,7 @@ class RedisClusterFailoverTests {
                 spring.data.redis.cluster.nodes: %s
                 ratelimit:
                   backend: redis
-                  redis: { local-share: 0.2, timeout: 1s }
+                  redis: { local-share: 0.2, timeout: 3s }
                   policies:
                     per-user: { key: "query:user", rate: %d/1d }
                 """.formatted(cluster.nodes(), LIMIT);

@@ -31,7 +31,7 @@ final class RedisClusterProcesses implements AutoCloseable {
         return RedisProcess.started(
                 "cluster-enabled yes",
                 "cluster-config-file nodes-" + node.port() + ".conf",
-                "cluster-node-timeout 500",
+                "cluster-node-timeout 1500",
                 "cluster-replica-validity-factor 0",
                 "repl-diskless-sync yes",
                 "repl-diskless-sync-delay 0",

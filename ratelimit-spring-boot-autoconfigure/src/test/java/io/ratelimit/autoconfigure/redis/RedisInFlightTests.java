@@ -9,11 +9,15 @@ import io.ratelimit.Backend.Condition;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimited;
 import java.net.http.HttpResponse;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -208,10 +212,18 @@ class RedisInFlightTests {
 
     /** Returns how many applications have registered slots of a policy's only key. */
     private long registers(String policy) {
-        return RedisProcess.ask(redis.port(), redis -> redis.keys("*:" + policy + "@slots:*").stream()
-                .flatMapToInt(key -> redis.get(key).chars())
-                .filter(character -> character == ';')
-                .count());
+        return slots(policy).count();
+    }
+
+    /** Returns the slots of each application: the third word of "process number slots usable deadline;". */
+    private IntStream slots(String policy) {
+        String registers = RedisProcess.ask(redis.port(), redis -> redis.keys("*:" + policy + "@slots:*").stream()
+                .map(redis::get)
+                .collect(Collectors.joining()));
+        return Pattern.compile("\\w+ \\d+ (\\d+) \\d+ \\d+;")
+                .matcher(registers)
+                .results()
+                .mapToInt(register -> Integer.parseInt(register.group(1)));
     }
 
     @Test
@@ -221,7 +233,10 @@ class RedisInFlightTests {
                 hold(stopped, "/hold/wide");
             }
             finish();
+            await().until(() -> stopped.bean(Throttlers.class).inFlight("wide") == 0); // after the responses
         }
+        // Without being given back, the slots would expire after ten seconds.
+        await().atMost(Duration.ofSeconds(5)).until(() -> slots("wide").sum() == 0);
         for (int i = 0; i < 16; i++) {
             hold(other, "/hold/wide");
         }
