@@ -2,6 +2,7 @@ package io.ratelimit.jdbc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.ratelimit.BackendException;
@@ -20,6 +21,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import java.util.stream.IntStream;
@@ -49,6 +51,7 @@ class JdbcFaultTests {
     private static final ThrottlePolicy POLICY =
             ThrottlePolicy.of("api", BucketSpec.of("1/1d").withCapacity(10), "user");
     private static final Charge ALICE = Charge.of(POLICY, "alice", 1);
+    private static final Charge BOB = Charge.of(POLICY, "bob", 1);
 
     private final String table = TestDatabase.newTable();
 
@@ -76,6 +79,7 @@ class JdbcFaultTests {
     private boolean failsOnTime(DataSource source, int calls) {
         boolean onTime = true;
         try (JdbcStorage storage = storage(source, true, TIMEOUT)) {
+            catchThrowable(() -> storage.store().take(List.of(BOB))); // opens a connection, if that is possible
             for (int i = 0; i < calls; i++) {
                 long began = System.nanoTime();
                 BackendException failed = catchThrowableOfType(
@@ -144,17 +148,21 @@ class JdbcFaultTests {
                     begun.complete(true);
                     return congested.join();
                 }));
+        other.setDaemon(true);
         other.start();
-        begun.join();
+        begun.get(1, TimeUnit.MINUTES);
         JdbcBucketStore store = TestDatabase.store(
                 connections,
                 new BucketTable(table),
                 new TableIds("shop", ""),
                 TIMEOUT,
                 () -> JdbcBucketStore.SERVER_TIME);
-        assertThatThrownBy(() -> store.take(List.of(ALICE))).isInstanceOf(CongestedException.class);
-        congested.complete(true);
-        other.join();
+        try {
+            assertThatThrownBy(() -> store.take(List.of(ALICE))).isInstanceOf(CongestedException.class);
+        } finally {
+            congested.complete(true);
+        }
+        other.join(60_000);
         connections.stop();
     }
 

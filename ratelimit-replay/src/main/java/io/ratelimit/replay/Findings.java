@@ -158,6 +158,13 @@ record Findings(
         }
     }
 
+    /** Returns whether a policy has a rate for some requests. */
+    private static boolean hasRate(RateLimitProperties.Policy policy) {
+        return policy.limit() != null
+                || policy.tiers().values().stream().anyMatch(tier -> tier.rate() != null)
+                || policy.overrides().stream().anyMatch(override -> override.rate() != null);
+    }
+
     /** Returns the policies that weren't asked, with the reason. */
     Map<String, String> notAsked() {
         Map<String, String> reasons = new LinkedHashMap<>();
@@ -170,9 +177,9 @@ record Findings(
                     .noneMatch(result -> result.policy.name().equals(name))) {
                 reasons.put(
                         name,
-                        policy.tiers().isEmpty()
-                                ? "limits requests in flight, which a log doesn't show reliably"
-                                : "has a rate only in its tiers, which are not replayed");
+                        hasRate(policy)
+                                ? "has a rate only in its tiers, overrides or bean, which is not replayed"
+                                : "limits requests in flight, which a log doesn't show reliably");
             }
         });
         replay.results().stream()

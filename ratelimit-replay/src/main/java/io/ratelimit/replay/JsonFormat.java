@@ -122,7 +122,7 @@ final class JsonFormat extends LogFormat {
                     return false;
                 }
                 add(name, text, headers, cookies);
-            } else if (token == JsonToken.END_ARRAY) {
+            } else if (token == JsonToken.END_ARRAY && !name.startsWith(COOKIES)) {
                 add(name, LogEntry.REDACTED, headers, cookies); // older versions of Caddy write it so
             }
             for (int depth = array && token != JsonToken.END_ARRAY ? 1 : 0; depth > 0; ) {

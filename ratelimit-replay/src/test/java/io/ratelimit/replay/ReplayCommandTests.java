@@ -718,7 +718,7 @@ class ReplayCommandTests {
                 .contains("called: not decided, limits calls of methods")
                 .contains("stopped: not decided, is off")
                 .contains("slots: not decided, limits requests in flight, which a log doesn't show reliably")
-                .contains("tiered: not decided, has a rate only in its tiers")
+                .contains("tiered: not decided, has a rate only in its tiers, overrides or bean")
                 .contains("1 policy also limits requests in flight")
                 .contains("held: one bucket, rate: 1/1m, capacity: 1\n  asked by 1 request; denies 0 requests (0 %)\n"
                         + "  not decided: 1 request, the log lacks header X-Plan (1 request)")

@@ -43,10 +43,12 @@ record ServerAdvice(BeanFactory beans, Environment environment) {
                         + "', which trusts '" + clientIp.header()
                         + "' from every peer: clients can choose the address that throttle policies use as key."
                         + " Set the network of your proxies"));
-        if (clientIp.trustedProxies().isEmpty() && environment.containsProperty("ratelimit.client-ip.header")) {
+        if (clientIp.trustedProxies().isEmpty()
+                && strategy.equals("none")
+                && environment.containsProperty("ratelimit.client-ip.header")) {
             texts.add(
                     "'ratelimit.client-ip.header' is set, but not 'ratelimit.client-ip.trusted-proxies': the header is"
-                            + " read of no peer, and all clients of a proxy share one bucket. Set the networks of your proxies");
+                            + " ignored, and all clients of a proxy share one bucket. Set the networks of your proxies");
         }
         if (!clientIp.trustedProxies().isEmpty() && !strategy.equals("none")) {
             texts.add("'ratelimit.client-ip.trusted-proxies' is set, but with 'server.forward-headers-strategy: "

@@ -234,7 +234,8 @@ record PolicyReader(
 
     private List<String> keyParts() {
         List<String> parts = KeyPart.names(properties.key());
-        if (parts.isEmpty() && properties.appliesTo() == AppliesTo.REQUESTS) {
+        boolean shared = properties.guaranteed() != null || !properties.shares().isEmpty();
+        if (parts.isEmpty() && !shared && properties.appliesTo() == AppliesTo.REQUESTS) {
             boolean written = properties.onMissingKey() != MissingKey.CLIENT_IP;
             checkUnused(Map.of("on-missing-key", written), "key", "key: user", "all requests share one bucket.");
         }

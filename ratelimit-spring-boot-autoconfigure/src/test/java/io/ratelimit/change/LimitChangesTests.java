@@ -472,13 +472,17 @@ class LimitChangesTests {
 
     /** The reply to the reading is on its way for ever; so would be that to the change. */
     @Test
-    void aChangeWithoutReplyFailsSoon() {
+    void aChangeWithoutReplyFailsWithinASecond() {
         shared.delayed = true;
-        long began = System.nanoTime();
-        assertThatExceptionOfType(BackendException.class)
-                .isThrownBy(() -> changeForAll("7", null))
-                .withMessage("Redis is unavailable; no limit was changed");
-        assertThat(Duration.ofNanos(System.nanoTime() - began)).isLessThan(Duration.ofSeconds(20));
+        Duration shortest = Duration.ofDays(1);
+        for (int attempt = 0; attempt < 10 && shortest.toMillis() >= 1_800; attempt++) { // a busy machine delays some
+            long began = System.nanoTime();
+            assertThatExceptionOfType(BackendException.class)
+                    .isThrownBy(() -> changeForAll("7", null))
+                    .withMessage("Redis is unavailable; no limit was changed");
+            shortest = Duration.ofNanos(System.nanoTime() - began);
+        }
+        assertThat(shortest).isLessThan(Duration.ofMillis(1_800));
     }
 
     @Test

@@ -39,7 +39,9 @@ class ClientIpConfigurationTests extends CapturedStart {
         assertThat(log(POLICY + "ratelimit.client-ip.header: X-Real-IP"))
                 .contains(
                         "WARN 'ratelimit.client-ip.header' is set, but not 'ratelimit.client-ip.trusted-proxies': the header"
-                                + " is read of no peer, and all clients of a proxy share one bucket. Set the networks of your proxies");
+                                + " is ignored, and all clients of a proxy share one bucket. Set the networks of your proxies");
+        assertThat(log(POLICY + "ratelimit.client-ip.header: X-Real-IP\nserver.forward-headers-strategy: native"))
+                .noneMatch(line -> line.contains("client-ip.header"));
     }
 
     @ParameterizedTest
