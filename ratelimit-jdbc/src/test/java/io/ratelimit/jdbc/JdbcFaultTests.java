@@ -13,6 +13,7 @@ import io.ratelimit.jdbc.JdbcStorage.MissingTableException;
 import io.ratelimit.jdbc.JdbcStorage.Settings;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.Deadline.CongestedException;
+import io.ratelimit.remote.PatientAwaits;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.sql.Connection;
@@ -67,7 +68,7 @@ class JdbcFaultTests {
     private int granted(DataSource source, int takes) {
         int granted = 0;
         try (JdbcStorage storage = storage(source)) {
-            TestDatabase.awaitSelfTest(storage);
+            PatientAwaits.awaitSelfTest(storage);
             for (int i = 0; i < takes; i++) {
                 granted += storage.store().take(List.of(ALICE)).allowed() ? 1 : 0;
             }
@@ -193,7 +194,7 @@ class JdbcFaultTests {
     @Test
     void aMissingTableNamesTheScriptThatCreatesIt() {
         try (JdbcStorage storage = storage(TestDatabase.postgres(), false, PATIENCE)) {
-            assertThatThrownBy(() -> TestDatabase.awaitSelfTest(storage))
+            assertThatThrownBy(() -> PatientAwaits.awaitSelfTest(storage))
                     .isInstanceOfSatisfying(MissingTableException.class, missing -> assertThat(
                                     getClass().getClassLoader().getResource(missing.script()))
                             .isNotNull())
@@ -219,7 +220,7 @@ class JdbcFaultTests {
             }
         };
         try (JdbcStorage storage = storage(source)) {
-            TestDatabase.awaitSelfTest(storage);
+            PatientAwaits.awaitSelfTest(storage);
             storage.stop();
             replica.set(true);
             storage.start();
@@ -237,7 +238,7 @@ class JdbcFaultTests {
     @MethodSource("sourcesThatRefuse")
     void aTableThatCannotBeCreatedIsMissing(DataSource source, String reason) {
         try (JdbcStorage storage = storage(source)) {
-            assertThatThrownBy(() -> TestDatabase.awaitSelfTest(storage))
+            assertThatThrownBy(() -> PatientAwaits.awaitSelfTest(storage))
                     .isInstanceOf(MissingTableException.class)
                     .hasMessageStartingWith(
                             "the table '" + table + "' doesn't exist in the database, which refuses to create it: ")
@@ -266,7 +267,7 @@ class JdbcFaultTests {
                 "CREATE TABLE " + table + " (id bytea PRIMARY KEY, state bytea NOT NULL, expires bigint NOT NULL)");
         try (JdbcStorage storage = storage(TestDatabase.postgres())) {
             BackendException failed =
-                    catchThrowableOfType(BackendException.class, () -> TestDatabase.awaitSelfTest(storage));
+                    catchThrowableOfType(BackendException.class, () -> PatientAwaits.awaitSelfTest(storage));
             assertThat(failed)
                     .hasMessageContaining("column \"expires\" is of type bigint but expression is of type timestamp");
             assertThat(failed.isMisconfiguration()).isTrue();
@@ -277,14 +278,14 @@ class JdbcFaultTests {
     @Test
     void aStoppedStorageHasNoConnectionAndAStartedOneWorksAgain() {
         try (JdbcStorage storage = storage(TestDatabase.postgres())) {
-            TestDatabase.awaitSelfTest(storage);
+            PatientAwaits.awaitSelfTest(storage);
             assertThat(storage.store().take(List.of(ALICE)).remaining()).isEqualTo(9);
             storage.stop();
             assertThatThrownBy(() -> storage.store().take(List.of(ALICE)))
                     .isInstanceOf(BackendException.class)
                     .hasMessage("the connections to the database are closed");
             storage.start();
-            TestDatabase.awaitSelfTest(storage);
+            PatientAwaits.awaitSelfTest(storage);
             assertThat(storage.store().take(List.of(ALICE)).remaining()).isEqualTo(8);
         }
     }
@@ -294,7 +295,7 @@ class JdbcFaultTests {
         DataSource h2 = TestDatabase.h2();
         for (int i = 0; i < 2; i++) {
             try (JdbcStorage storage = storage(h2)) {
-                TestDatabase.awaitSelfTest(storage);
+                PatientAwaits.awaitSelfTest(storage);
                 assertThat(storage.store().take(List.of(ALICE)).remaining()).isEqualTo(9 - i);
             }
         }

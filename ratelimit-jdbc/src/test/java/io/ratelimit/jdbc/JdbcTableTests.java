@@ -8,6 +8,7 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.ChangeBoard;
 import io.ratelimit.Charge;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.remote.PatientAwaits;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
@@ -173,7 +174,7 @@ class JdbcTableTests {
         Charge all = Charge.of(ThrottlePolicy.of("all", BucketSpec.of("2/1h")), "", 1);
         for (int i = 1; i >= 0; i--) {
             try (JdbcStorage storage = new JdbcStorage(source, settings, TestDatabase.deadline(TIMEOUT))) {
-                TestDatabase.awaitSelfTest(storage);
+                PatientAwaits.awaitSelfTest(storage);
                 assertThat(storage.store().take(List.of(all)).remaining()).isEqualTo(i);
             }
         }

@@ -6,6 +6,7 @@ import io.ratelimit.jdbc.JdbcStorage.Settings;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
+import io.ratelimit.remote.PatientAwaits;
 import io.ratelimit.remote.lease.RecordedTakes;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -25,7 +26,7 @@ final class LeasesFromDatabase {
         Settings settings = new Settings(arguments[1], url -> true, 4, TIMEOUT, "shop", "");
         Deadline deadline = TestDatabase.deadline(TIMEOUT);
         try (JdbcStorage storage = new JdbcStorage(source, settings, deadline)) {
-            TestDatabase.awaitSelfTest(storage);
+            PatientAwaits.awaitSelfTest(storage);
             FailoverBucketStore store = new FailoverBucketStore(
                     "the database",
                     storage.store(),

@@ -7,6 +7,7 @@ import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.remote.PatientAwaits;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -125,15 +126,15 @@ class LostReplyTests {
         try (Line line = new Line(direct);
                 JdbcStorage storage = storage(line.source(), table);
                 JdbcStorage observer = storage(direct, table)) {
-            TestDatabase.awaitSelfTest(observer);
+            PatientAwaits.awaitSelfTest(observer);
             for (int taken = 1; taken <= 3; taken++) {
-                TestDatabase.awaitSelfTest(storage); // opens a connection
+                PatientAwaits.awaitSelfTest(storage); // opens a connection
                 line.lose(2); // the first one is that of the read
                 assertThatThrownBy(() -> storage.store().take(List.of(ALICE))).isInstanceOf(BackendException.class);
                 Awaitility.await().until(line::hasLost);
                 assertThat(available(observer)).isEqualTo(100 - taken);
             }
-            TestDatabase.awaitSelfTest(storage);
+            PatientAwaits.awaitSelfTest(storage);
             for (int i = 0; i < 6; i++) {
                 assertThat(storage.store().take(List.of(ALICE)).allowed()).isTrue();
             }

@@ -8,6 +8,7 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.jdbc.JdbcStorage.Settings;
+import io.ratelimit.remote.PatientAwaits;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -34,7 +35,7 @@ class PostgresRestartTests {
         Settings settings = new Settings("buckets", url -> true, 4, TIMEOUT, "shop", "");
         try (RestartablePostgres server = new RestartablePostgres(directory);
                 JdbcStorage storage = new JdbcStorage(server.source(), settings, TestDatabase.deadline(TIMEOUT))) {
-            TestDatabase.awaitSelfTest(storage);
+            PatientAwaits.awaitSelfTest(storage);
             assertThat(storage.store().take(List.of(ALL)).allowed()).isTrue();
             if (killed) {
                 server.kill();

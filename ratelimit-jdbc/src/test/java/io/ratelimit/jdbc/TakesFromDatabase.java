@@ -5,6 +5,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.Threads;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.jdbc.JdbcStorage.Settings;
+import io.ratelimit.remote.PatientAwaits;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
@@ -31,7 +32,7 @@ final class TakesFromDatabase {
         source.setUrl(arguments[0]);
         Settings settings = new Settings(arguments[1], url -> true, THREADS, PATIENCE, "shop", "");
         try (JdbcStorage storage = new JdbcStorage(source, settings, TestDatabase.deadline(PATIENCE))) {
-            TestDatabase.awaitSelfTest(storage);
+            PatientAwaits.awaitSelfTest(storage);
             System.out.println("ready");
             System.in.read();
             LongAdder taken = new LongAdder();

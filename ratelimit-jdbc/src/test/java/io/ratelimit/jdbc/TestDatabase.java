@@ -1,6 +1,5 @@
 package io.ratelimit.jdbc;
 
-import io.ratelimit.BackendException;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.remote.Deadline;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
@@ -14,7 +13,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 import java.util.stream.Stream;
 import javax.sql.DataSource;
-import org.awaitility.Awaitility;
 import org.h2.jdbcx.JdbcDataSource;
 import org.mariadb.jdbc.MariaDbDataSource;
 import org.postgresql.ds.PGSimpleDataSource;
@@ -96,19 +94,6 @@ public final class TestDatabase {
         source.setPassword("");
         source.setUrl("jdbc:h2:mem:" + newTable() + ";DB_CLOSE_DELAY=-1");
         return source;
-    }
-
-    /** Tests a storage until its database answers in time, since a busy machine may be too slow. Mistakes aren't repeated. */
-    static void awaitSelfTest(JdbcStorage storage) {
-        Awaitility.await()
-                .pollDelay(Duration.ZERO)
-                .atMost(Duration.ofMinutes(2))
-                .ignoreExceptionsMatching(
-                        failure -> failure instanceof BackendException late && !late.isMisconfiguration())
-                .until(() -> {
-                    storage.selfTest();
-                    return true;
-                });
     }
 
     /** Returns the URL of a database. */

@@ -14,6 +14,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.PatientAwaits;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -110,7 +111,7 @@ class RedisClusterRightsTests {
     }
 
     private static void use(RedisStorage buckets) {
-        TestRedis.awaitSelfTest(buckets);
+        PatientAwaits.awaitSelfTest(buckets);
         BucketStore store = buckets.store();
         assertThat(store.take(List.of(ALICE)).allowed()).isTrue();
         assertThat(store.snapshot(ALICE).available()).isEqualTo(3);
@@ -123,7 +124,7 @@ class RedisClusterRightsTests {
         List<String> rights = documented();
         rights.addAll(RedisRights.OF_CHANGES);
         try (RedisStorage buckets = buckets(rights)) {
-            TestRedis.awaitSelfTest(buckets);
+            PatientAwaits.awaitSelfTest(buckets);
             ChangeBoard changes = buckets.changes();
             changes.put("api", "a").join();
             assertThat(changes.read(List.of("api")).join().changes()).containsEntry("api", "a");
@@ -155,7 +156,7 @@ class RedisClusterRightsTests {
     @Test
     void withoutTheRightToAskKeysOfAMovingSlotFail() {
         try (RedisStorage buckets = buckets(without("+asking"))) {
-            TestRedis.awaitSelfTest(buckets);
+            PatientAwaits.awaitSelfTest(buckets);
             assertThatThrownBy(() -> buckets.store().take(List.of(ALICE)))
                     .isInstanceOf(BackendException.class)
                     .hasMessageStartingWith("Redis failed: MOVED");

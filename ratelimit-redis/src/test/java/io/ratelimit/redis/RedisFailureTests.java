@@ -18,6 +18,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.PatientAwaits;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
@@ -177,7 +178,7 @@ class RedisFailureTests {
         server = TestRedis.serverAt(port);
         Deadline request = new Deadline(new SystemTimeSource(), TIMEOUT);
         try (RedisStorage buckets = RedisStorage.withTransactions(PlainClients.at(port), prefix, "", request)) {
-            TestRedis.awaitSelfTest(buckets);
+            PatientAwaits.awaitSelfTest(buckets);
             RedisCommands<byte[], byte[]> admin = admin();
             await().untilAsserted(() -> assertThat(admin.clientList().lines())
                     .as("8, that of the start, and this")

@@ -13,6 +13,7 @@ import io.ratelimit.Shares;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.PatientAwaits;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -76,7 +77,7 @@ class RedisRightsTests {
 
     /** Makes each kind of call that an application makes. */
     private static void use(RedisStorage buckets) {
-        TestRedis.awaitSelfTest(buckets);
+        PatientAwaits.awaitSelfTest(buckets);
         BucketStore store = buckets.store();
         Charge user = Charge.of(USER, "alice", 2);
         List<Charge> both = List.of(user, Charge.of(GLOBAL, "", 2));
@@ -126,7 +127,7 @@ class RedisRightsTests {
 
     /** Takes from the pool and from two lanes, and gives back. */
     private static void useShares(RedisStorage buckets) {
-        TestRedis.awaitSelfTest(buckets);
+        PatientAwaits.awaitSelfTest(buckets);
         BucketStore store = buckets.store();
         ThrottlePolicy policy = ThrottlePolicy.of("api", BucketSpec.of("10/1h"))
                 .withShares(Shares.forKeys(BucketSpec.of("2/1h"), 2, List.of("user")));
@@ -158,7 +159,7 @@ class RedisRightsTests {
         rights.addAll(RedisRights.OF_CHANGES);
         RedisRights.allow(redis, rights);
         try (RedisStorage buckets = buckets(strategy)) {
-            TestRedis.awaitSelfTest(buckets);
+            PatientAwaits.awaitSelfTest(buckets);
             change(buckets.changes());
         }
     }

@@ -17,6 +17,7 @@ import io.ratelimit.TimeSource;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
+import io.ratelimit.remote.PatientAwaits;
 import io.ratelimit.remote.RoutingBucketStore;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -51,7 +52,7 @@ class SharedSlotsTests {
         Deadline deadline = new Deadline(time, Duration.ofSeconds(5));
         RedisStorage storage =
                 RedisStorage.withScripts(PlainClients.at(TestRedis.shared().port()), prefix, "", deadline);
-        TestRedis.awaitSelfTest(storage);
+        PatientAwaits.awaitSelfTest(storage);
         storages.add(storage);
         FailoverBucketStore redis = new FailoverBucketStore(
                 "Redis", storage.store(), BucketStore.local(time), 1, policy -> FailureRule.DENY, deadline);

@@ -137,19 +137,6 @@ public final class TestRedis implements AutoCloseable {
         return connections;
     }
 
-    /** Tests a storage until Redis answers in time, since a busy machine may be too slow. Mistakes aren't repeated. */
-    static void awaitSelfTest(RedisStorage storage) {
-        Awaitility.await()
-                .pollDelay(Duration.ZERO)
-                .atMost(Duration.ofMinutes(2))
-                .ignoreExceptionsMatching(
-                        failure -> failure instanceof BackendException late && !late.isMisconfiguration())
-                .until(() -> {
-                    storage.selfTest();
-                    return true;
-                });
-    }
-
     /** Returns a store of scripts that allows a second for each call, and denies all while Redis is unavailable. */
     static BucketStore denyingStore(RedisConnections connections, String prefix) {
         Deadline deadline = deadline(Duration.ofSeconds(1));
