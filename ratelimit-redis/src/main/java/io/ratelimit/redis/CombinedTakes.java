@@ -12,9 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.Executor;
 import java.util.function.Function;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -34,19 +32,13 @@ final class CombinedTakes {
 
     private final ScriptCalls calls;
 
-    /** Starts the call of a take that shares none with takes of the same bucket. */
-    private volatile Function<Charge, Started> single;
-
+    private final Function<Charge, Started> single;
     private final Map<Bucket, Queue> queues = new ConcurrentHashMap<>();
 
-    CombinedTakes(ScriptCalls calls) {
+    /** @param single starts the call of a take that shares none with takes of the same bucket */
+    CombinedTakes(ScriptCalls calls, Function<Charge, Started> single) {
         this.calls = calls;
-        this.single = charge -> calls.startTakes(charge, 1);
-    }
-
-    /** Has single takes share calls that the thread of the connection sends. */
-    void gather(Supplier<Executor> sender) {
-        single = new GatheredTakes(calls, sender)::start;
+        this.single = single;
     }
 
     private record Bucket(String policy, String key, long cost) {

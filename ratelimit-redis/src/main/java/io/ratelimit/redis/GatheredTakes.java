@@ -3,9 +3,12 @@ package io.ratelimit.redis;
 import io.lettuce.core.RedisCommandExecutionException;
 import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Charge;
+import io.ratelimit.LeasingBucketStore.LeaseRequest;
+import io.ratelimit.redis.RedisBucketStore.Timing;
 import io.ratelimit.redis.RedisScript.Running;
 import io.ratelimit.redis.RedisScript.ScriptReply;
 import io.ratelimit.redis.RedisScript.Started;
+import io.ratelimit.redis.ScriptCalls.Takes;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
@@ -18,20 +21,21 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes from single buckets of any keys, which share a call of Redis if they come at the same time. The thread of the
- * connection sends all that have come since it sent the last ones. A take therefore waits for no reply to another one: while
- * that thread has time, each take has a call of its own, and the busier it is, the more takes share a call. Thread-safe.
+ * Takes of any keys, which share a call of Redis if they come at the same time. The thread of the connection sends all that
+ * have come since it sent the last ones. A take therefore waits for no reply to another one: while that thread has time, each
+ * take has a call of its own, and the busier it is, the more takes share a call. Thread-safe.
  *
- * <p>The script takes from each bucket by itself. It leaves out buckets that need more than its shortest path, or that it
- * can't read or write; each is taken from alone afterwards. After an error reply all takes of the call are made alone, since
- * Redis took nothing: the error may concern one key, or a cluster or proxy rejects scripts with several keys. The next
- * {@value #TAKES_ALONE} takes are alone too, so that lasting errors cost few calls. A proxy that replies with an error
- * although Redis ran the script has tokens taken twice, so that less is granted, not more.
+ * <p>A take is from one bucket or from several, all or nothing, and may request leases. The script makes each by itself. It
+ * leaves out takes that need more than its shortest path, or whose buckets it can't read or write; each of them is made alone
+ * afterwards. After an error reply all takes of the call are made alone, since Redis took nothing: the error may concern one
+ * key, or a cluster or proxy rejects scripts with several keys. The next {@value #TAKES_ALONE} takes are alone too, so that
+ * lasting errors cost few calls. A proxy that replies with an error although Redis ran the script has tokens taken twice, so
+ * that less is granted, not more.
  */
 final class GatheredTakes {
 
-    /** The most takes of one call, since Redis does nothing else during a call: some 0.2 ms. */
-    static final int MAX_TAKES = 32;
+    /** The buckets from which a call gathers no more takes, since Redis does nothing else during a call: some 0.2 ms. */
+    static final int MAX_BUCKETS = 32;
 
     /** The takes that are made alone after an error reply to a shared call. */
     static final int TAKES_ALONE = 10_000;
@@ -52,14 +56,26 @@ final class GatheredTakes {
         this.sender = sender;
     }
 
-    /** A take, whose reply has one bucket. */
-    private final class Take extends Started {
+    /** A take, whose reply has its buckets alone. */
+    private final class Take extends Started implements Takes {
 
-        private final Charge charge;
+        private final List<Charge> charges;
+        private final List<LeaseRequest> leases;
         private volatile @Nullable Shared shared;
 
-        Take(Charge charge) {
-            this.charge = charge;
+        Take(List<Charge> charges, List<LeaseRequest> leases) {
+            this.charges = charges;
+            this.leases = leases;
+        }
+
+        @Override
+        public List<Charge> charges() {
+            return charges;
+        }
+
+        @Override
+        public List<LeaseRequest> leases() {
+            return leases;
         }
 
         @Override
@@ -86,7 +102,7 @@ final class GatheredTakes {
                 return;
             }
             try {
-                Running call = calls.startTakes(charge, 1);
+                Running call = startAlone(charges, leases);
                 share(List.of(this), call);
                 call.whenComplete(this::ended);
             } catch (RuntimeException | Error failed) {
@@ -121,12 +137,25 @@ final class GatheredTakes {
         shared.cancelIfAbandoned(); // takes may have timed out while the call was started
     }
 
-    /** Starts to take the cost of a charge, once and at once. */
-    Started start(Charge charge) {
-        if (charge.spec().refill() == Refill.CALENDAR || alone.get() > 0 && alone.getAndDecrement() > 0) {
-            return calls.startTakes(charge, 1);
+    private Running startAlone(List<Charge> charges, List<LeaseRequest> leases) {
+        return calls.startTake(charges, leases, Timing.AT_ONCE);
+    }
+
+    private static boolean mayShare(Charge charge) {
+        return charge.share() == null && charge.spec().refill() != Refill.CALENDAR;
+    }
+
+    /** Starts to take all of the charges at once, or none, with the leases that are requested. */
+    Started start(List<Charge> charges, List<LeaseRequest> leases) {
+        for (int i = 0; i < charges.size(); i++) {
+            if (!mayShare(charges.get(i))) {
+                return startAlone(charges, leases);
+            }
         }
-        Take take = new Take(charge);
+        if (alone.get() > 0 && alone.getAndDecrement() > 0) {
+            return startAlone(charges, leases);
+        }
+        Take take = new Take(charges, leases);
         waiting.add(take);
         if (scheduled.compareAndSet(false, true)) {
             try {
@@ -153,12 +182,14 @@ final class GatheredTakes {
 
     private List<Take> next() {
         List<Take> takes = new ArrayList<>();
-        while (takes.size() < MAX_TAKES) {
+        int buckets = 0;
+        while (buckets < MAX_BUCKETS) {
             Take take = waiting.poll();
             if (take == null) {
                 break;
             } else if (!take.isDone()) {
                 takes.add(take);
+                buckets += take.charges.size();
             }
         }
         return takes;
@@ -170,8 +201,7 @@ final class GatheredTakes {
             return;
         }
         try {
-            Running call =
-                    calls.startEach(takes.stream().map(take -> take.charge).toList());
+            Running call = calls.startEach(takes);
             share(takes, call);
             call.whenComplete((reply, failure) -> ended(takes, reply, failure));
         } catch (RuntimeException | Error failed) {
@@ -185,14 +215,16 @@ final class GatheredTakes {
             takes.forEach(Take::takeAlone);
             return;
         }
-        for (int i = 0; i < takes.size(); i++) {
+        int bucket = 0;
+        for (Take take : takes) {
             if (failure != null) {
-                takes.get(i).completeExceptionally(failure);
-            } else if (reply.has(i)) {
-                takes.get(i).complete(reply.only(i));
+                take.completeExceptionally(failure);
+            } else if (reply.has(bucket)) {
+                take.complete(reply.part(bucket, take.charges.size()));
             } else {
-                takes.get(i).takeAlone();
+                take.takeAlone();
             }
+            bucket += take.charges.size();
         }
     }
 }

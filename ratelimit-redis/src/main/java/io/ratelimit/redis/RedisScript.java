@@ -17,6 +17,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
@@ -174,7 +175,7 @@ final class RedisScript {
      *
      * @throws BackendException if the call failed, or its reply is late
      */
-    static ScriptReply result(Running script, Deadline.Call call) {
+    static ScriptReply result(Started script, Deadline.Call call) {
         return call.await(script, script::sentAt);
     }
 
@@ -210,10 +211,10 @@ final class RedisScript {
             return NUMBERS * bucket < numbers.length && now(bucket) != 0;
         }
 
-        /** Returns the reply for one of several buckets. */
-        ScriptReply only(int bucket) {
+        /** Returns the reply for some of the buckets, which follow each other. */
+        ScriptReply part(int first, int count) {
             ScriptReply reply = new ScriptReply();
-            System.arraycopy(numbers, NUMBERS * bucket, reply.numbers, 0, NUMBERS);
+            reply.numbers = Arrays.copyOfRange(numbers, NUMBERS * first, NUMBERS * (first + count));
             return reply;
         }
 

@@ -12,6 +12,7 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
 import io.ratelimit.redis.RedisScript.Running;
 import io.ratelimit.redis.RedisScript.ScriptReply;
+import io.ratelimit.redis.RedisScript.Started;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.inflight.CarriedClaim;
 import io.ratelimit.remote.inflight.RegisterStore;
@@ -44,6 +45,9 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     private final RedisScript withRegisters;
     private volatile boolean oneKeyPerScript;
 
+    /** The takes that share calls; null if each has calls of its own. */
+    private volatile @Nullable GatheredTakes gathered;
+
     /**
      * @param oneKeyPerScript whether Redis is a cluster
      * @param clock this machine's, which doesn't decide: it estimates the server's time between two replies
@@ -60,16 +64,14 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         this.redis = redis;
         this.script = new ScriptCalls(new RedisScript(redis, clock), keys, time);
         this.oneKeyPerScript = oneKeyPerScript;
-        this.combined = new CombinedTakes(script);
+        this.combined = new CombinedTakes(script, charge -> startTake(List.of(charge), List.of(), Timing.AT_ONCE));
         this.registers = new RedisRegisters(redis, keys, time);
         this.withRegisters = new RedisScript(redis, clock, RedisRegisters.withBuckets());
     }
 
     /** Has takes of any keys that come at the same time share a call, which the thread of the connection sends. */
     RedisScriptBucketStore gathering(Supplier<Executor> sender) {
-        if (!oneKeyPerScript) {
-            combined.gather(sender);
-        }
+        gathered = oneKeyPerScript ? null : new GatheredTakes(script, sender);
         return this;
     }
 
@@ -96,12 +98,23 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         }
         if (!oneKeyPerScript) {
             try {
-                return Decision.of(charges.isEmpty() ? List.of() : script.take(charges, leases, timing, call));
+                return Decision.of(charges.isEmpty() ? List.of() : takeTogether(charges, leases, timing, call));
             } catch (BackendException failed) {
                 rethrowUnlessCluster(failed);
             }
         }
         return new BucketByBucket(script, call).take(charges, leases, timing);
+    }
+
+    private List<Answer> takeTogether(
+            List<Charge> charges, List<LeaseRequest> leases, Timing timing, Deadline.Call call) {
+        ScriptReply reply = RedisScript.result(startTake(charges, leases, timing), call);
+        return script.taken(charges, leases, timing, reply);
+    }
+
+    private Started startTake(List<Charge> charges, List<LeaseRequest> leases, Timing timing) {
+        GatheredTakes sharing = timing == Timing.AT_ONCE ? gathered : null;
+        return sharing == null ? script.startTake(charges, leases, timing) : sharing.start(charges, leases);
     }
 
     /** Detects a cluster by its error, and throws any other failure. */
@@ -112,6 +125,7 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         }
         if (!oneKeyPerScript) {
             oneKeyPerScript = true;
+            gathered = null;
             logger.warn("Redis is a cluster behind a single address: from now on there is one script call for each"
                     + " bucket. Configure the cluster by 'spring.data.redis.cluster.nodes'.");
         }
@@ -208,8 +222,10 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         private Answer takeOrGiveBack(Charge charge, List<LeaseRequest> leases, List<Answer> earlier, Timing timing) {
             LeaseRequest lease = LeaseRequest.find(leases, charge);
             try {
-                return script.take(List.of(charge), lease == null ? List.of() : List.of(lease), timing, call)
-                        .get(0);
+                List<Charge> single = List.of(charge);
+                List<LeaseRequest> requests = lease == null ? List.of() : List.of(lease);
+                ScriptReply reply = RedisScript.result(script.startTake(single, requests, timing), call);
+                return script.taken(single, requests, timing, reply).get(0);
             } catch (BackendException failed) {
                 startGivingBack(earlier);
                 throw failed;

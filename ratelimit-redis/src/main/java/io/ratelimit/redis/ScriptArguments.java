@@ -4,6 +4,7 @@ import io.ratelimit.CalendarClock;
 import io.ratelimit.redis.RedisAnswers.ScriptReceipt;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** The arguments of the script for one bucket: numbers of eight bytes each, and then the name of the spec. */
@@ -56,8 +57,8 @@ final class ScriptArguments {
     }
 
     /** Returns the argument of one of several buckets that are taken from by themselves: an empty one if it is as before. */
-    static byte[] each(byte[][] arguments, int i) {
-        return i > 0 && arguments[i] == arguments[i - 1] ? AS_BEFORE : arguments[i];
+    static byte[] each(List<byte[]> arguments, int i) {
+        return i > 0 && arguments.get(i) == arguments.get(i - 1) ? AS_BEFORE : arguments.get(i);
     }
 
     private static long price(RedisTickScale ticks, long cost) {

@@ -49,12 +49,18 @@ final class ScriptCalls {
 
     private enum Operation {
         TAKE,
-        EACH,
         LEASE,
         LOOK,
         GIVE;
 
         private final byte[] word = name().toLowerCase(Locale.ROOT).getBytes(StandardCharsets.US_ASCII);
+    }
+
+    /** A call that takes all of its charges at once or none, with the leases that are requested. */
+    interface Takes {
+        List<Charge> charges();
+
+        List<LeaseRequest> leases();
     }
 
     byte[] key(Charge charge) {
@@ -87,14 +93,17 @@ final class ScriptCalls {
     private byte[][] toTake(List<Charge> charges, Timing timing) {
         byte[][] arguments = new byte[charges.size()][];
         for (int i = 0; i < arguments.length; i++) {
-            RedisTickScale ticks = ticks(charges.get(i));
-            long cost = charges.get(i).cost();
-            long waitMicros = waitMicros(charges.get(i), timing);
-            arguments[i] = cost == 1 && waitMicros == 0
-                    ? toTakeOne.get(ticks)
-                    : ScriptArguments.toTake(ticks, cost, waitMicros);
+            arguments[i] = toTake(charges.get(i), timing);
         }
         return arguments;
+    }
+
+    private byte[] toTake(Charge charge, Timing timing) {
+        RedisTickScale ticks = ticks(charge);
+        long waitMicros = waitMicros(charge, timing);
+        return charge.cost() == 1 && waitMicros == 0
+                ? toTakeOne.get(ticks)
+                : ScriptArguments.toTake(ticks, charge.cost(), waitMicros);
     }
 
     private long waitMicros(Charge charge, Timing timing) {
@@ -104,40 +113,59 @@ final class ScriptCalls {
 
     /** Starts to take the cost of a charge as often as it fits, and at most so many times, for several takes. */
     Running startTakes(Charge charge, int times) {
-        if (times == 1) {
-            return start(Operation.TAKE, List.of(charge), Timing.AT_ONCE);
-        }
         RedisTickScale ticks = ticks(charge);
         long maxTokens = charge.cost() * Math.min(times, ticks.capacity() / charge.cost());
         return start(Operation.LEASE, charge, ScriptArguments.toLease(ticks, charge.cost(), 0, maxTokens));
     }
 
-    /** Starts to take from each bucket at once, whatever the others have. The reply leaves out those to take from alone. */
-    Running startEach(List<Charge> charges) {
-        return start(Operation.EACH, charges, Timing.AT_ONCE);
-    }
-
-    /** Takes all of the charges or none, with the leases that are requested, and waits for the answers. */
-    List<Answer> take(List<Charge> charges, List<LeaseRequest> leases, Timing timing, Deadline.Call call) {
-        Running running = leases.isEmpty() ? start(Operation.TAKE, charges, timing) : startTake(charges, leases);
-        ScriptReply reply = RedisScript.result(running, call);
-        List<Answer> answers = answers(charges, timing, reply);
-        if (!leases.isEmpty() && answers.stream().allMatch(Answer::allowed)) {
-            grant(charges, leases, reply);
+    /** Starts to make each of several calls by itself. The reply leaves out the buckets of those that are to be made alone. */
+    Running startEach(List<? extends Takes> calls) {
+        List<Charge> charges = new ArrayList<>(calls.size());
+        List<byte[]> arguments = new ArrayList<>(calls.size());
+        StringBuilder word = new StringBuilder("each");
+        for (Takes takes : calls) {
+            for (int i = 0; i < takes.charges().size(); i++) {
+                Charge charge = takes.charges().get(i);
+                LeaseRequest lease = LeaseRequest.find(takes.leases(), charge);
+                charges.add(charge);
+                arguments.add(lease == null ? toTake(charge, Timing.AT_ONCE) : toLease(lease, charge.cost()));
+                word.append(i == 0 ? ' ' : '+');
+            }
         }
-        return answers;
+        return script.start((to, serverMicros) -> {
+            to.add(charges.size());
+            charges.forEach(charge -> to.addKey(key(charge)));
+            for (int i = 0; i < arguments.size(); i++) {
+                to.add(ScriptArguments.each(arguments, i));
+            }
+            to.add(word.toString());
+            addTime(to, time.getAsLong());
+        });
     }
 
-    private Running startTake(List<Charge> charges, List<LeaseRequest> leases) {
+    /** Starts to take all of the charges or none, with the leases that are requested. */
+    Running startTake(List<Charge> charges, List<LeaseRequest> leases, Timing timing) {
+        if (leases.isEmpty()) {
+            return start(Operation.TAKE, charges, timing);
+        }
         byte[][] arguments = new byte[charges.size()][];
         for (int i = 0; i < arguments.length; i++) {
             Charge charge = charges.get(i);
             LeaseRequest lease = LeaseRequest.find(leases, charge);
             arguments[i] = lease == null
-                    ? ScriptArguments.toLease(ticks(charge), charge.cost(), waitMicros(charge, Timing.AT_ONCE), 0, 0)
+                    ? ScriptArguments.toLease(ticks(charge), charge.cost(), waitMicros(charge, timing), 0, 0)
                     : toLease(lease, charge.cost());
         }
-        return start(Operation.LEASE, charges, arguments, RedisLanes.toTake(charges, Timing.AT_ONCE, keys));
+        return start(Operation.LEASE, charges, arguments, RedisLanes.toTake(charges, timing, keys));
+    }
+
+    /** Returns the answers of a call that took all of the charges or none, and passes the leases that were requested. */
+    List<Answer> taken(List<Charge> charges, List<LeaseRequest> leases, Timing timing, ScriptReply reply) {
+        List<Answer> answers = answers(charges, timing, reply);
+        if (!leases.isEmpty() && answers.stream().allMatch(Answer::allowed)) {
+            grant(charges, leases, reply);
+        }
+        return answers;
     }
 
     /**
@@ -255,7 +283,7 @@ final class ScriptCalls {
             for (int i = 0; i < keys.length; i++) {
                 CalendarClock calendar = calendar(charges.get(i));
                 if (calendar == null) {
-                    to.add(operation == Operation.EACH ? ScriptArguments.each(arguments, i) : arguments[i]);
+                    to.add(arguments[i]);
                 } else {
                     byte[] all = ScriptArguments.withCalendar(calendar, serverMicros, arguments[i]);
                     if (operation == Operation.TAKE || operation == Operation.LOOK) {
@@ -269,9 +297,13 @@ final class ScriptCalls {
             if (operation != Operation.TAKE || now != RedisBucketStore.SERVER_TIME) {
                 to.add(operation.word);
             }
-            if (now != RedisBucketStore.SERVER_TIME) {
-                to.add(now);
-            }
+            addTime(to, now);
+        }
+    }
+
+    private static void addTime(CommandArgs<byte[], byte[]> to, long now) {
+        if (now != RedisBucketStore.SERVER_TIME) {
+            to.add(now);
         }
     }
 

@@ -134,14 +134,16 @@ ARGV     for each bucket numbers as in a value, followed by the spec
              the lane
            before these, for calendar refill: -1, the length of a period, the number of the first, and the beginnings of four
          then take (the default), each, lease, look (replies as take and writes nothing) or give. With each, every bucket is
-           taken from by itself, whatever the others have, and an empty argument is like the one before it
+           taken from by itself, whatever the others have, unless the word goes on with a plus at the bucket's place: then it is
+           taken from together with the bucket before it, or neither is. Any may have the numbers of a lease. An empty argument
+           is like the last one to take
          then, in tests only, the time
 Returns, to take or look, for each bucket its time and the missing ticks, as in a value; if the tokens are short, the missing
 ticks without them plus one, negative. Otherwise begun follows, and then, if it isn't 0, the ticks given back until then,
 less those of leases. A take at once replies the value that it wrote, with the spec, since to cut it off would cost more.
 After a lease that took more than the price, the fourth number follows always, and a fifth: the ticks taken. If the bucket's time stands still, because the clock was
 set back, a take replies five numbers, and then the bucket's time.
-With each, the text is empty for a bucket that has to be taken from alone; nothing is taken from it.
+With each, the text is empty for buckets whose call has to be made alone; nothing is taken from them.
 For each lane: nothing if it doesn't count, else its time as in the set and what it is missing; if it doesn't serve the
 call, the same plus one, negative. For a call that waits for its lane, the pool replies as if it were taken from when the lane has
 the tokens, without the calls until then.
@@ -212,41 +214,14 @@ local function set(call, key, value, micros, lives)
     end
 end
 
--- An error of one bucket concerns no other one: the caller takes from that bucket alone, and gets the error then.
-if operation == 'each' then
-    local keys, arguments, call = KEYS, ARGV, redis.pcall
-    local replies, n, s, full, price, wait, spec = {}
-    for i = 1, #keys do
-        if arguments[i] ~= '' then
-            n, s, full, price, wait, spec = wanted(arguments[i])
-        end
-        local value, micros, lives = take_at_once(keys[i], now, n, s, full, price, wait, spec)
-        if not value or micros and set(call, keys[i], value, micros, lives) then
-            value = ''
-        end
-        replies[i] = value
-    end
-    return replies
+-- When the value of a bucket is to expire.
+local function expiry(at, missing, n, s)
+    return math.ceil((at + math.ceil(missing / n) * s - at % s) / LIFE) * LIFE
 end
 
-local at_once = operation == 'take'
-if at_once and string.byte(ARGV[1]) < 128 -- no calendar
-        and (#KEYS == 1 or #KEYS == 2 and string.byte(ARGV[2]) == LANE) then
-    local value, micros, lives = take_at_once(KEYS[1], now, wanted(ARGV[1]))
-    if micros then
-        set(redis.call, KEYS[1], value, micros, lives)
-    end
-    if value and (micros or #KEYS == 1) then
-        return value
-    end
-    at_once = false
-end
-
--- The same for a lease from a bucket whose value has nothing but leases behind its spec. Returns nothing if the code below
--- has to decide.
-local function lease_at_once(key, argument)
-    local n, s, full, price, wait, micros, most = unpack('>ddddddd', argument)
-    local spec, value = string.sub(argument, 57), redis.pcall('GET', key)
+-- The same for a lease, and for a take from a bucket whose value has nothing but leases behind its spec. Returns the reply first.
+local function lease_at_once(key, now, n, s, full, price, wait, micros, most, spec)
+    local value = redis.pcall('GET', key)
     local at, missing, begun, leased, lease_end = now, 0, now, 0, 0
     if value then
         if #value < 24 + #spec or string.find(value, spec, 25, true) ~= 25 then
@@ -258,30 +233,117 @@ local function lease_at_once(key, argument)
             leased, lease_end = (tonumber(leased) or -1) + 0.0, (tonumber(lease_end) or -1) + 0.0
         end
     end
-    if wait ~= 0 or micros == 0 or not (at >= 0 and at <= now and missing >= 0 and missing <= full and begun >= 0 and begun <= MOST
+    if wait ~= 0 or not (at >= 0 and at <= now and missing >= 0 and missing <= full and begun >= 0 and begun <= MOST
             and leased >= 0 and leased <= MOST and lease_end >= 0 and lease_end <= MOST) then
         return
     end
-    local since_step, d = now % s, string.match(spec, '/(%d+)') + 0.0
+    local expires = value and expiry(at, missing, n, s)
+    local since_step = now % s
     local passed = (now - since_step - at + at % s) / s * n
-    local held = math.min((math.floor((now + micros) / s) - (now - since_step) / s) * n, MOST)
-    local base = math.max(missing - passed, held)
-    local ticks = math.min(most, math.floor((full - base) / (2 * d)) * d)
-    if ticks <= price then
-        return
+    missing, leased = math.max(missing - passed, 0), math.max(leased - passed, 0)
+    local ticks = 0
+    if most > price and micros > 0 then
+        local held = math.min((math.floor((now + micros) / s) - (now - since_step) / s) * n, MOST)
+        local base, d = math.max(missing, held), string.match(spec, '/(%d+)') + 0.0
+        ticks = math.min(most, math.floor((full - base) / (2 * d)) * d)
+        if ticks > price then
+            missing, leased, lease_end = base, math.max(leased, held) + ticks, math.max(lease_end, now + micros)
+        end
+    elseif most > price then
+        ticks = math.floor(math.min(most, full - missing) / price) * price
     end
-    missing, leased, lease_end = base + ticks, math.max(leased - passed, held) + ticks, math.max(lease_end, now + micros)
-    value = pack('>ddd', now, missing, begun) .. spec .. string.format(' ^%.0f@%.0f', leased, lease_end)
-    local expiry = now + math.ceil(missing / n) * s - since_step
-    redis.call('SET', key, value, 'PX', math.ceil((math.ceil(expiry / LIFE) * LIFE - now) / 1000) + SLACK - 900)
-    return pack('>ddddd', now, missing, begun, -leased, ticks)
+    local reply
+    if ticks > price then
+        missing = missing + ticks
+        reply = pack('>ddddd', now, missing, begun, 0 - leased, ticks)
+    elseif missing + price > full then
+        return pack('>dd', now, -missing - 1)
+    else
+        missing = missing + price
+        reply = pack('>ddd', now, missing, begun) .. (leased > 0 and pack('>d', -leased) or '')
+    end
+    if missing == 0 then
+        return -- nothing was to be taken, and the bucket is full
+    end
+    value = pack('>ddd', now, missing, begun) .. spec
+    if leased > 0 then
+        value = value .. string.format(' ^%.0f@%.0f', leased, lease_end)
+    end
+    local new_expiry = expiry(now, missing, n, s)
+    return reply, value, new_expiry - now, new_expiry == expires
 end
 
-if operation == 'lease' and #KEYS == 1 and string.byte(ARGV[1]) < 128 then
-    local reply = lease_at_once(KEYS[1], ARGV[1])
-    if reply then
-        return {reply}
+-- The numbers and the spec of an argument to lease.
+local function wanted_lease(argument)
+    local n, s, full, price, wait, micros, most = unpack('>ddddddd', argument)
+    return n, s, full, price, wait, micros, most, string.sub(argument, 57)
+end
+
+-- An error of one bucket concerns no other call: the caller makes its call alone, and gets the error then.
+if string.byte(operation) == 101 then -- each
+    local replies, values, micros, lives = {}, {}, {}, {}
+    local first, decided, allowed = 1, true, true
+    local n, s, full, price, wait, spec
+    for i = 1, #KEYS do
+        local key, argument = KEYS[i], ARGV[i]
+        local sixth = string.byte(argument, 41)
+        if sixth and (sixth < 48 or sixth > 57) then -- a number, and not the spec
+            replies[i], values[i], micros[i], lives[i] = lease_at_once(key, now, wanted_lease(argument))
+        else
+            if sixth then
+                n, s, full, price, wait, spec = wanted(argument)
+            end
+            local value, life, same = take_at_once(key, now, n, s, full, price, wait, spec)
+            if value then
+                replies[i], values[i], micros[i], lives[i] = value, value, life, same
+            else
+                replies[i], values[i], micros[i], lives[i] = lease_at_once(key, now, n, s, full, price, wait, 0, 0, spec)
+            end
+        end
+        decided, allowed = decided and replies[i], allowed and micros[i]
+        for j = first, i - 1 do
+            decided = decided and KEYS[j] ~= key
+        end
+        if string.byte(operation, 5 + i) ~= 43 then -- the last bucket of its call
+            for j = first, decided and allowed and i or 0 do
+                decided = decided and not set(redis.pcall, KEYS[j], values[j], micros[j], lives[j])
+            end
+            for j = first, decided and 0 or i do
+                replies[j] = ''
+            end
+            first, decided, allowed = i + 1, true, true
+        end
     end
+    return replies
+end
+
+local at_once = operation == 'take'
+if #KEYS == 1 and (at_once or operation == 'lease') and string.byte(ARGV[1]) < 128 then -- no calendar
+    local reply, value, micros, lives
+    if at_once then
+        local n, s, full, price, wait, spec = wanted(ARGV[1])
+        value, micros, lives = take_at_once(KEYS[1], now, n, s, full, price, wait, spec)
+        reply = value
+        if not reply then
+            reply, value, micros, lives = lease_at_once(KEYS[1], now, n, s, full, price, wait, 0, 0, spec)
+        end
+    else
+        reply, value, micros, lives = lease_at_once(KEYS[1], now, wanted_lease(ARGV[1]))
+    end
+    if micros then
+        set(redis.call, KEYS[1], value, micros, lives)
+    end
+    if reply then
+        return reply
+    end
+    at_once = false
+elseif at_once and #KEYS == 2 and string.byte(ARGV[1]) < 128 and string.byte(ARGV[2]) == LANE then
+    local value, micros, lives = take_at_once(KEYS[1], now, wanted(ARGV[1]))
+    if micros then
+        set(redis.call, KEYS[1], value, micros, lives)
+        return value
+    end
+    at_once = false
 end
 
 local server_time = now

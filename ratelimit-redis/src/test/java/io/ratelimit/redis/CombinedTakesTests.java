@@ -16,6 +16,7 @@ import io.ratelimit.Decision;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
+import io.ratelimit.redis.RedisBucketStore.Timing;
 import io.ratelimit.remote.Deadline;
 import java.time.Duration;
 import java.time.ZoneOffset;
@@ -226,7 +227,8 @@ class CombinedTakesTests {
     @Test
     void aTakeThatWasLateDuringTheCallsOfOthersIsNotSent() throws Exception {
         RedisScriptBucketStore store = scriptStore(Duration.ofSeconds(60));
-        CombinedTakes combined = new CombinedTakes(store.script());
+        CombinedTakes combined = new CombinedTakes(
+                store.script(), charge -> store.script().startTake(List.of(charge), List.of(), Timing.AT_ONCE));
         for (int i = 0; i < CombinedTakes.MAX_CALLS; i++) {
             threads.execute(() -> combined.take(charge("hot", 1), call(Duration.ofSeconds(60))));
         }

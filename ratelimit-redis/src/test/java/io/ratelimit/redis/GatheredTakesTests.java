@@ -18,6 +18,10 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.LeasingBucketStore;
+import io.ratelimit.LeasingBucketStore.Grant;
+import io.ratelimit.LeasingBucketStore.LeaseRequest;
 import io.ratelimit.Threads;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
@@ -28,6 +32,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.SplittableRandom;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
@@ -95,14 +100,18 @@ class GatheredTakesTests {
         return Charge.of(POLICY, key, cost);
     }
 
-    /** Starts a take, and waits until its thread waits for the reply. */
     private Future<Decision> take(BucketStore store, Charge charge) throws Exception {
+        return take(() -> store.take(List.of(charge)));
+    }
+
+    /** Starts a take, and waits until its thread waits for the reply. */
+    private Future<Decision> take(Callable<Decision> call) throws Exception {
         AtomicInteger started = new AtomicInteger();
         Thread[] thread = new Thread[1];
         Future<Decision> take = threads.submit(() -> {
             thread[0] = Thread.currentThread();
             started.set(1);
-            return store.take(List.of(charge));
+            return call.call();
         });
         await().pollDelay(Duration.ZERO)
                 .pollInterval(Duration.ofMillis(1))
@@ -131,7 +140,7 @@ class GatheredTakesTests {
 
     @Test
     void takesThatComeBeforeTheSenderLooksShareACall() throws Exception {
-        List<Future<Decision>> takes = takeOneEach(GatheredTakes.MAX_TAKES);
+        List<Future<Decision>> takes = takeOneEach(GatheredTakes.MAX_BUCKETS);
         assertThat(calls).hasValue(0);
         assertThat(sender).hasSize(1);
         send();
@@ -149,7 +158,7 @@ class GatheredTakesTests {
         send();
         first.get();
         calls.set(0);
-        List<Future<Decision>> takes = takeOneEach(2 * GatheredTakes.MAX_TAKES + 1);
+        List<Future<Decision>> takes = takeOneEach(2 * GatheredTakes.MAX_BUCKETS + 1);
         send();
         for (Future<Decision> take : takes) {
             assertThat(take.get().allowed()).isTrue();
@@ -186,6 +195,49 @@ class GatheredTakesTests {
         assertThat(TestRedis.shared().connection().sync().get(keys.key(Charge.of(other, "user3", 1))))
                 .asString(StandardCharsets.US_ASCII)
                 .endsWith(RedisTickScale.of(other.spec()).name());
+    }
+
+    @Test
+    void callsOfSeveralBucketsAreAllOrNothingAndShareACall() throws Exception {
+        Future<Decision> first = take(store, charge("loads the script", 1));
+        send();
+        first.get();
+        calls.set(0);
+        ThrottlePolicy global = ThrottlePolicy.of("global", BucketSpec.of("5/1d"));
+        List<Future<Decision>> takes = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            List<Charge> both = List.of(Charge.of(global, "", 2), charge("user" + i, 3));
+            takes.add(take(() -> store.take(both)));
+        }
+        send();
+        assertThat(calls).hasValue(1);
+        assertThat(takes.get(0).get().answers()).extracting(Answer::remaining).containsExactly(3L, 7L);
+        assertThat(takes.get(1).get().answers()).extracting(Answer::remaining).containsExactly(1L, 7L);
+        assertThat(takes.get(2).get().denials())
+                .extracting(answer -> answer.policy().name())
+                .containsExactly("global");
+        assertThat(available("user1")).isEqualTo(7);
+        assertThat(available("user2")).isEqualTo(CAPACITY);
+    }
+
+    @Test
+    void aTakeWithALeaseSharesACall() throws Exception {
+        Future<Decision> first = take(store, charge("loads the script", 1));
+        send();
+        first.get();
+        calls.set(0);
+        Charge charge = Charge.of(POLICY.withLease(Duration.ofMillis(20)), "user0", 1);
+        LeaseRequest request = new LeaseRequest(charge, 4);
+        Future<Decision> leasing = take(() -> ((LeasingBucketStore) store).take(List.of(charge), List.of(request)));
+        Future<Decision> other = take(store, charge("user1", 1));
+        send();
+        assertThat(calls).hasValue(1);
+        assertThat(leasing.get().remaining())
+                .as("a token until the end of the lease")
+                .isEqualTo(CAPACITY - 2);
+        assertThat(other.get().remaining()).isEqualTo(CAPACITY - 1);
+        assertThat(request.grant()).isNotNull().extracting(Grant::tokens).isEqualTo(4L);
+        assertThat(available("user0")).isEqualTo(CAPACITY - 5);
     }
 
     @Test

@@ -100,17 +100,17 @@ class RedisClusterTests {
         List<Runnable> sender = new ArrayList<>();
         GatheredTakes gathered = new GatheredTakes(calls, () -> sender::add);
         List<Started> takes = Stream.of("alice", "bob", "carol")
-                .map(user -> gathered.start(Charge.of(USER, user, 1)))
+                .map(user -> gathered.start(List.of(Charge.of(USER, user, 1)), List.of()))
                 .toList();
         sender.get(0).run();
         assertThat(takes).allSatisfy(take -> assertThat(
                         calls.answer(Charge.of(USER, "", 1), 0, take.join()).remaining())
                 .isEqualTo(4));
         for (int i = 0; i < GatheredTakes.TAKES_ALONE; i++) {
-            gathered.start(Charge.of(USER, "dave", 1));
+            gathered.start(List.of(Charge.of(USER, "dave", 1)), List.of());
         }
         assertThat(sender).hasSize(1);
-        gathered.start(Charge.of(USER, "dave", 1));
+        gathered.start(List.of(Charge.of(USER, "dave", 1)), List.of());
         assertThat(sender).hasSize(2);
     }
 
