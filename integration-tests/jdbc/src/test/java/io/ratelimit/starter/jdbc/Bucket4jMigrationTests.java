@@ -27,7 +27,7 @@ class Bucket4jMigrationTests {
 
     private static String example(String label) throws IOException {
         Matcher block = Pattern.compile("(?ms)^```" + label + "$\\R(.*?)^```$")
-                .matcher(Files.readString(Path.of("../docs/database.md")));
+                .matcher(Files.readString(Path.of("../../docs/database.md")));
         assertThat(block.find()).isTrue();
         return block.group(1);
     }

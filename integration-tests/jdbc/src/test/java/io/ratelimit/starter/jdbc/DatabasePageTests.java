@@ -19,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("slow")
 class DatabasePageTests {
 
-    private static final Path PAGE = Path.of("../docs/database.md");
+    private static final Path PAGE = Path.of("../../docs/database.md");
 
     private static List<String> blocks(String language) throws IOException {
         return Pattern.compile("(?ms)^```" + language + "$\\R(.*?)^```$")
