@@ -22,12 +22,14 @@ import javax.sql.DataSource;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.postgresql.ds.PGSimpleDataSource;
 
 /** Which connections are used again, and in which state a connection of the application's pool returns to it. */
+@Tag("slow")
 class ConnectionPoolTests {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(10);

@@ -2,6 +2,7 @@ package io.ratelimit.redis;
 
 import io.ratelimit.remote.lease.JointOracle;
 import io.ratelimit.remote.lease.LeasePlace;
+import org.junit.jupiter.api.Tag;
 
 /**
  * Histories on the script in a real Redis.
@@ -28,6 +29,7 @@ import io.ratelimit.remote.lease.LeasePlace;
  *   <tr><td>the same in memory</td><td>{@code LocalBucketStoreOracleTests}</td></tr>
  * </table>
  */
+@Tag("slow")
 class JointOracleTests extends JointOracle {
 
     @Override

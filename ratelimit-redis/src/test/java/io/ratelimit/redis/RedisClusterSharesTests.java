@@ -4,8 +4,10 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.SharesContract;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Tag;
 
 /** Guaranteed shares with a script call for each policy as on a cluster, on a clock of the test. */
+@Tag("slow")
 class RedisClusterSharesTests extends SharesContract {
 
     private final AtomicLong micros = new AtomicLong(1_795_000_000_123_456L);

@@ -15,9 +15,11 @@ import io.ratelimit.ThrottlePolicy;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Guaranteed shares in Redis, on a clock of the test. */
+@Tag("slow")
 class RedisSharesTests extends SharesContract {
 
     private final AtomicLong micros = new AtomicLong(1_795_000_000_123_456L);

@@ -27,10 +27,12 @@ import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** The calls of Redis that requests with slots cost, counted by the server. */
+@Tag("slow")
 @Timeout(value = 10, unit = TimeUnit.MINUTES)
 class SlotCallsTests {
 

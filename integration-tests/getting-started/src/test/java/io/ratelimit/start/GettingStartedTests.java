@@ -13,6 +13,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.platform.launcher.listeners.TestExecutionSummary;
@@ -23,6 +24,7 @@ import org.springframework.context.ConfigurableApplicationContext;
  * Does what {@code docs/getting-started.md} says, from its top to its end: writes each file to the place named before it, starts
  * the application on Tomcat, and compares what each command prints with what is below it.
  */
+@Tag("slow")
 class GettingStartedTests {
 
     private static final Path PAGE = Path.of("../../docs/getting-started.md");
