@@ -6,6 +6,9 @@ The value of a key is a text with a register for each process: "process number s
 microseconds of the server's clock. How many slots a process may use, and why their sum never exceeds the limit, is described at
 io.ratelimit.remote.inflight.RegisterStore.
 
+If the clock is set back, a register that nobody renews counts for its time to live once more, and not until the clock has caught
+up: its deadline becomes that of a new one. No process uses its slots for so long after it was set.
+
 With tokens all or nothing is done. If one claim gets no slot for one more call than run, no tokens are taken. If tokens are
 short, no register is set.
 
@@ -41,11 +44,12 @@ local values, replies, free = {}, {}, true
 for i = 1, count do
     local own, place = ARGV[6 * i - 3], 6 * i - 3
     local number, have, want, limit = tonumber(ARGV[place + 1]), tonumber(ARGV[place + 2]), tonumber(ARGV[place + 3]), tonumber(ARGV[place + 4])
-    local registers, others, before, later = {}, 0, 0, false
+    local registers, others, before, later, latest = {}, 0, 0, false, now + ARGV[place + 5] * 1000
     for process, claim, slots, usable, deadline in string.gmatch(redis.call('GET', KEYS[i]) or '', '(%x+) (%d+) (%d+) (%d+) (%d+);') do
         if tonumber(deadline) > now then
             if process ~= own then
                 others = others + tonumber(slots)
+                deadline = tonumber(deadline) > latest and string.format('%.0f', latest) or deadline
                 registers[#registers + 1] = process .. ' ' .. claim .. ' ' .. slots .. ' ' .. usable .. ' ' .. deadline .. ';'
             elseif number <= tonumber(claim) then
                 later = true
@@ -60,7 +64,7 @@ for i = 1, count do
     else
         local usable = math.max(0, math.min(want, math.max(limit - others, before)))
         registers[#registers + 1] = string.format(
-            '%s %.0f %.0f %.0f %.0f;', own, number, math.max(have, usable), usable, now + ARGV[place + 5] * 1000)
+            '%s %.0f %.0f %.0f %.0f;', own, number, math.max(have, usable), usable, latest)
         values[i] = table.concat(registers)
         replies[i] = {usable, others}
         free = free and have < math.min(usable, limit - others)

@@ -53,7 +53,8 @@ class RedisRegistersTests {
             assertThat(set(processes.get(process), ALICE, claim))
                     .as("seed %d, step %d", repetition.getCurrentRepetition(), step)
                     .isEqualTo(model.set(process, claim, TIME_TO_LIVE.toNanos() / 1_000, time.get()));
-            time.addAndGet(random.nextInt(5) > 0 ? random.nextLong(1_000_000) : random.nextLong(12_000_000));
+            time.addAndGet(
+                    random.nextInt(5) > 0 ? random.nextLong(1_000_000) : random.nextLong(-12_000_000, 12_000_000));
         }
     }
 
@@ -70,6 +71,19 @@ class RedisRegistersTests {
         assertThat(set(one, ALICE, new Claim(1, 2, 2, 3))).as("a late claim").isEqualTo(new Reply(-1, 0));
         assertThat(TestRedis.shared().connection().sync().pttl(keys.slots(ALICE)))
                 .isBetween(1L, TIME_TO_LIVE.toMillis() + 1_000);
+    }
+
+    /** As after a failover to a replica whose clock is behind. */
+    @Test
+    void afterAClockWasSetBackTheSlotsOfADeadProcessAreFreeAfterTheTimeToLive() throws Exception {
+        assertThat(set(registers(false), ALICE, new Claim(1, 3, 3, 3))).isEqualTo(new Reply(3, 0));
+        time.addAndGet(-TimeUnit.HOURS.toMicros(1));
+        RedisRegisters alive = registers(false);
+        assertThat(set(alive, ALICE, new Claim(1, 0, 1, 3))).isEqualTo(new Reply(0, 3));
+        time.addAndGet(9_999_999);
+        assertThat(set(alive, ALICE, new Claim(2, 0, 1, 3))).isEqualTo(new Reply(0, 3));
+        time.addAndGet(1);
+        assertThat(set(alive, ALICE, new Claim(3, 0, 1, 3))).isEqualTo(new Reply(1, 0));
     }
 
     @Test

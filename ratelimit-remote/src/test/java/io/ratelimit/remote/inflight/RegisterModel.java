@@ -18,7 +18,13 @@ public final class RegisterModel {
     }
 
     /** A register of one process. */
-    record Entry(long number, int slots, int usable, long deadline) {}
+    record Entry(long number, int slots, int usable, long deadline) {
+
+        /** Returns this register with a deadline that isn't later. */
+        Entry until(long latest) {
+            return deadline <= latest ? this : new Entry(number, slots, usable, latest);
+        }
+    }
 
     private final Map<Integer, Entry> registers = new TreeMap<>();
     private final Set<Mutant> mutants;
@@ -33,22 +39,24 @@ public final class RegisterModel {
 
     /** Sets the register of a process, at a time in microseconds. */
     public Reply set(int process, Claim claim, long micros, long now) {
-        registers.values().removeIf(entry -> entry.deadline <= now);
-        Entry mine = registers.get(process);
+        Map<Integer, Entry> live = new TreeMap<>(registers);
+        live.values().removeIf(entry -> entry.deadline <= now);
+        Entry mine = live.remove(process);
         if (mine != null && claim.number() <= mine.number && !mutants.contains(Mutant.NO_NUMBERS)) {
             return new Reply(-1, 0);
         }
-        int others = -(mine == null ? 0 : mine.slots);
-        for (Entry entry : registers.values()) {
-            others += entry.slots;
-        }
+        long latest = now + micros;
+        live.replaceAll((other, entry) -> entry.until(latest));
+        int others = live.values().stream().mapToInt(Entry::slots).sum();
         int before = mine == null || mutants.contains(Mutant.TAKES_BACK_WHAT_IT_PROMISED) ? 0 : mine.usable;
         int most = Math.max(claim.limit() - others, before);
         int usable = mutants.contains(Mutant.GRANTS_WHAT_IS_ASKED)
                 ? claim.want()
                 : Math.max(0, Math.min(claim.want(), most));
         int slots = Math.max(claim.have(), usable);
-        registers.put(process, new Entry(claim.number(), slots, usable, now + micros));
+        live.put(process, new Entry(claim.number(), slots, usable, latest));
+        registers.clear();
+        registers.putAll(live);
         return new Reply(mutants.contains(Mutant.USES_A_SLOT_THAT_WAS_FORCED) ? slots : usable, others);
     }
 
