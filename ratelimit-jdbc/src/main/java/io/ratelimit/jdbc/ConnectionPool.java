@@ -7,8 +7,9 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -30,7 +31,10 @@ final class ConnectionPool {
     private final Semaphore free;
     private final AtomicInteger opening = new AtomicInteger();
     private final AtomicInteger connecting = new AtomicInteger(); // the threads, also those that take too long
-    private final ConcurrentLinkedDeque<Session> idle = new ConcurrentLinkedDeque<>();
+
+    /** In the order of their last use, so that none rests so long that a firewall forgets it. */
+    private final Queue<Session> idle = new ConcurrentLinkedQueue<>();
+
     private volatile boolean stopped;
 
     /**
@@ -153,7 +157,7 @@ final class ConnectionPool {
 
     private void giveBack(Session session) {
         if (session.isUsable() && !stopped && idle.size() < size) {
-            idle.push(session);
+            idle.add(session);
             if (stopped) {
                 closeIdle();
             }

@@ -107,6 +107,19 @@ class ConnectionPoolTests {
         assertThat(connection.getNetworkTimeout()).isZero();
     }
 
+    /** A firewall forgets a connection that rests for minutes. */
+    @Test
+    void aSingleCallerUsesAllConnectionsInTurn() {
+        ConnectionPool connections = new ConnectionPool(source, 3, TIMEOUT);
+        connections.fill(call());
+        List<Connection> used = new ArrayList<>();
+        for (int i = 0; i < 6; i++) {
+            used.add(connections.with(call(), (session, call) -> session.connection()));
+        }
+        assertThat(used.subList(0, 3)).doesNotHaveDuplicates().isEqualTo(used.subList(3, 6));
+        connections.stop();
+    }
+
     @Test
     void anErrorThatTheServerAnsweredKeepsTheConnection() {
         ConnectionPool connections = new ConnectionPool(pool(), 1, TIMEOUT);
