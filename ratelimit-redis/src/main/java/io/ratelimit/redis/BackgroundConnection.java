@@ -73,10 +73,13 @@ final class BackgroundConnection<T> {
         }
     }
 
-    /** Returns the present attempt to connect, which may have failed just now. Begins one if there is none. */
+    /**
+     * Returns the result of the present attempt to connect, which may have failed just now. Begins one if there is none. The
+     * attempt goes on if the result is cancelled.
+     */
     synchronized CompletableFuture<T> begin() {
         Attempt<T> attempt = latest;
-        return attempt != null && attempt.isUsable() ? attempt.connecting : attempt().connecting;
+        return (attempt != null && attempt.isUsable() ? attempt : attempt()).connecting.copy();
     }
 
     /**

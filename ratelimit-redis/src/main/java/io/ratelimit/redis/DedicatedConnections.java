@@ -5,8 +5,9 @@ import io.lettuce.core.api.async.RedisAsyncCommands;
 import io.ratelimit.BackendException;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.Deadline.CongestedException;
+import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
@@ -24,7 +25,9 @@ final class DedicatedConnections {
 
     private final Supplier<CompletableFuture<StatefulRedisConnection<byte[], byte[]>>> connect;
     private final Semaphore free = new Semaphore(MAX_CONNECTIONS, true);
-    private final ConcurrentLinkedDeque<StatefulRedisConnection<byte[], byte[]>> idle = new ConcurrentLinkedDeque<>();
+
+    /** In the order of their last use, so that none rests so long that a firewall forgets it. */
+    private final Queue<StatefulRedisConnection<byte[], byte[]>> idle = new ConcurrentLinkedQueue<>();
 
     /** @param connect opens a connection that doesn't reconnect by itself: a new connection watches no keys */
     DedicatedConnections(Supplier<CompletableFuture<StatefulRedisConnection<byte[], byte[]>>> connect) {
@@ -72,7 +75,7 @@ final class DedicatedConnections {
             IntStream.range(0, MAX_CONNECTIONS)
                     .mapToObj(i -> connect.get().whenComplete((opened, failure) -> giveBack(opened, opened)))
                     .toList()
-                    .forEach(call::await);
+                    .forEach(opening -> call.await(opening.copy())); // one that is late is given back nevertheless
         }
     }
 
@@ -104,7 +107,7 @@ final class DedicatedConnections {
             @Nullable StatefulRedisConnection<byte[], byte[]> usable,
             @Nullable StatefulRedisConnection<byte[], byte[]> any) {
         if (usable != null) {
-            idle.push(usable);
+            idle.add(usable);
         } else if (any != null) {
             any.closeAsync();
         }

@@ -82,6 +82,18 @@ class BackgroundConnectionTests {
         await().ignoreExceptions().until(() -> connection.get() >= 2);
     }
 
+    /** Otherwise a connection that opens late would be neither used nor closed. */
+    @Test
+    void anAttemptWhoseCallerGaveUpEndsLikeOthers() {
+        CompletableFuture<Integer> server = new CompletableFuture<>();
+        BackgroundConnection<Integer> late =
+                new BackgroundConnection<>(server::join, old -> closed.put(old, System.nanoTime()));
+        late.begin().cancel(true);
+        late.close();
+        server.complete(7);
+        await().until(() -> closed.containsKey(7));
+    }
+
     /** The network may work again since the attempt began. */
     @Test
     void aRenewalDuringAnAttemptThatFailsIsMadeAfterIt() {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.lettuce.core.AbstractRedisClient;
+import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.resource.NettyCustomizer;
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.ratelimit.BackendException;
@@ -12,6 +13,9 @@ import io.ratelimit.ScarceThreads;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.Deadline.CongestedException;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.Test;
 
@@ -72,6 +76,21 @@ class RedisConnectionsTests {
             assertThatThrownBy(() -> connect(dedicated)).hasRootCauseInstanceOf(OutOfMemoryError.class);
         }
         assertThatThrownBy(() -> connect(dedicated)).hasRootCauseMessage("on a thread");
+    }
+
+    @Test
+    void theStartLeavesThePlacesOfConnectionsThatOpenLate() {
+        List<CompletableFuture<StatefulRedisConnection<byte[], byte[]>>> openings = new ArrayList<>();
+        DedicatedConnections dedicated = new DedicatedConnections(() -> {
+            openings.add(new CompletableFuture<>());
+            return openings.get(openings.size() - 1);
+        });
+        for (int starts = 1; starts <= 2; starts++) {
+            assertThatThrownBy(() -> dedicated.openAll(Deadline.Call.within(Duration.ofMillis(1), RedisFailures::of)))
+                    .isInstanceOf(BackendException.class);
+            assertThat(openings).hasSize(8 * starts);
+            openings.forEach(late -> late.completeExceptionally(new IllegalStateException("late")));
+        }
     }
 
     private static void connect(DedicatedConnections dedicated) {
