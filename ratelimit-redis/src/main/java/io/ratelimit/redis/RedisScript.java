@@ -22,6 +22,8 @@ import java.util.HexFormat;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
+import java.util.regex.Pattern;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,6 +34,9 @@ import org.jspecify.annotations.Nullable;
 final class RedisScript {
 
     static final String RESOURCE = "bucket.lua";
+
+    /** The comments on lines of their own. */
+    private static final Pattern COMMENTS = Pattern.compile("--\\[\\[(?s:.*?)]]\\n|(?m:^) *--.*\\n");
 
     /**
      * How often a call is repeated: once with the text, and with other periods. The periods around the server's time contain
@@ -179,9 +184,11 @@ final class RedisScript {
         return call.await(script, script::sentAt);
     }
 
+    /** Reads a script without its comments, since the first calls after a restart of the server send all of it. */
     static byte[] read(String resource) {
         try (InputStream in = RedisScript.class.getResourceAsStream(resource)) {
-            return Objects.requireNonNull(in, resource).readAllBytes();
+            String text = new String(Objects.requireNonNull(in, resource).readAllBytes(), StandardCharsets.UTF_8);
+            return COMMENTS.matcher(text).replaceAll("").getBytes(StandardCharsets.UTF_8);
         } catch (IOException unreadable) {
             throw new UncheckedIOException(unreadable);
         }
@@ -209,6 +216,11 @@ final class RedisScript {
         /** Returns whether there is a reply for a bucket, or for a lane or a register behind the buckets. */
         boolean has(int bucket) {
             return NUMBERS * bucket < numbers.length && now(bucket) != 0;
+        }
+
+        /** Returns whether there is a reply for any bucket. */
+        boolean hasAny() {
+            return IntStream.range(0, numbers.length / NUMBERS).anyMatch(this::has);
         }
 
         /** Returns the reply for some of the buckets, which follow each other. */

@@ -265,6 +265,21 @@ class GatheredTakesTests {
         assertThat(available("user3")).isEqualTo(6);
     }
 
+    /** As on a server whose memory is full, where each call would be made twice. */
+    @Test
+    void afterACallThatMadeNoTakeManyAreMadeAlone() throws Exception {
+        var redis = TestRedis.shared().connection().sync();
+        redis.set(keys.key(charge("user0", 1)), new byte[] {1});
+        redis.set(keys.key(charge("user1", 1)), new byte[] {1});
+        List<Future<Decision>> takes = takeOneEach(2);
+        send();
+        for (Future<Decision> take : takes) {
+            assertThatThrownBy(take::get).cause().is(TestRedis.MISCONFIGURATION);
+        }
+        assertThat(take(store, charge("user2", 1)).get().remaining()).isEqualTo(9);
+        assertThat(sender).isEmpty();
+    }
+
     @Test
     void aBucketUnderAnotherSpecIsConverted() throws Exception {
         ThrottlePolicy earlier = POLICY.withSpec(BucketSpec.of("20/1d"));
