@@ -92,8 +92,9 @@ abstract class LogFormat {
                 return stamps.read(text, entry);
             }
             case STATUS -> {
-                entry.status = text.length() == 3 ? (int) number(text) : 0;
-                return missing || entry.status >= 100;
+                int status = missing || text.indexOf('.') >= 0 ? -1 : (int) number(text);
+                entry.status = status >= 100 ? status : 0;
+                return missing || status == 0 || status > 0 && text.length() == 3; // nginx has 009 for HTTP/0.9
             }
             case DURATION -> {
                 double duration = missing ? -1 : number(text);

@@ -164,11 +164,24 @@ class LogFormatTests {
                 "a - - [22/Nov/2026] \"GET / HTTP/1.1\" 200 1",
                 "{\"time\":\"2026-11-22T10:00:00Z\"",
                 "{\"time\":\"2026-11-22T10:00:00Z\",\"status\":200}",
-                "{} {}"
+                "{} {}",
+                "a - - [22/Nov/2026:10:00:00 +0000] \"GET / HTTP/1.1\" 20 1",
+                "a - - [22/Nov/2026:10:00:00 +0000] \"GET / HTTP/1.1\" 0.2 1",
+                "a - - [22/Nov/2026:10:00:00 +0000] \"GET / HTTP/1.1\" 2000 1"
             })
     void otherLinesAreNotRead(String line) {
         assertThat(LogFormat.of("common", Map.of(), new Stamps()).read(line)).isNull();
         assertThat(LogFormat.of("json", Map.of(), new Stamps()).read(line)).isNull();
+    }
+
+    /** Caddy and nginx log such a status if the client went away before the answer, and nginx of HTTP/0.9. */
+    @ParameterizedTest
+    @CsvSource({"000, 0", "0, 0", "009, 0", "-, 0", "100, 100", "599, 599"})
+    void aRequestWithoutAnAnswerIsRead(String written, int status) {
+        LogEntry entry = read("common", "a - - [22/Nov/2026:10:00:00 +0000] \"GET / HTTP/1.1\" " + written + " 1");
+
+        assertThat(entry.status).isEqualTo(status);
+        assertThat(entry.path).isEqualTo("/");
     }
 
     @ParameterizedTest
