@@ -2,7 +2,6 @@ package io.ratelimit.annotation;
 
 import io.ratelimit.Charge;
 import io.ratelimit.Decision.Answer;
-import io.ratelimit.Keys;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
@@ -10,6 +9,7 @@ import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestFacts;
 import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.key.RequestKey;
+import io.ratelimit.key.RequestTier;
 import java.math.BigDecimal;
 import java.security.Principal;
 import java.time.Duration;
@@ -163,7 +163,7 @@ record MethodCharge(
         try {
             Object value = tier.value(arguments);
             String name = value instanceof Enum<?> constant ? constant.name() : value == null ? null : value.toString();
-            return name == null ? null : Keys.part(name, true);
+            return name == null ? null : RequestTier.name(name);
         } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError failure) {
             failed("the tier of " + annotation + ", so the policy's own rate applied", failure);
             return null;

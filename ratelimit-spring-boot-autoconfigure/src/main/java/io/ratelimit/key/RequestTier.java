@@ -66,11 +66,16 @@ public final class RequestTier {
     String tier(RequestFacts request, ThrottlePolicy policy, FailureListener failures) {
         try {
             String text = roles == null ? part.resolver().resolve(request) : roles.find(request.roles(), policy);
-            return text == null ? null : Keys.part(text, true);
+            return text == null ? null : name(text);
         } catch (Exception | LinkageError | AssertionError | StackOverflowError failure) {
             failures.failed(policy.name(), "its tier, so its own rate held", failure);
             return null;
         }
+    }
+
+    /** Returns the name of a tier for a text in any case, with dashes or underscores, such as that of an enum constant. */
+    public static String name(String text) {
+        return Keys.part(text, true).replace('_', '-');
     }
 
     @Override

@@ -155,7 +155,8 @@ final class RequestLedger {
         double smallest = before == null ? Double.MAX_VALUE : share(before);
         for (int i = 0; i < answers.size(); i++) {
             Answer answer = answers.get(i);
-            double share = share(answer);
+            double share =
+                    answer.spec().hasRate() ? share(answer) : Double.MAX_VALUE; // without a rate there is no level
             if (share < smallest && limits.policies().of(answer.charge()).showsLevel() && responses.show(answer)) {
                 smallest = share;
                 tightest = answer;

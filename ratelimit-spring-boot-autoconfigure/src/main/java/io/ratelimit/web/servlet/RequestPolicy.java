@@ -54,13 +54,10 @@ public record RequestPolicy(
 
     /**
      * Returns whether an allowed response may show the policy's level. The level of a bucket that clients share would show
-     * each client the load of the others. A policy without a rate has no level. A policy that gives the tokens
-     * of a success back is no limit to plan requests by.
+     * each client the load of the others. A policy that gives the tokens of a success back is no limit to plan requests by.
      */
     boolean showsLevel() {
-        return key.isPerClient()
-                && (refundOn == null || !refundOn.coversSuccess())
-                && policy().spec().hasRate();
+        return key.isPerClient() && (refundOn == null || !refundOn.coversSuccess());
     }
 
     /** Returns the charge for a request to a covered path, or null if the policy doesn't cover the request. */

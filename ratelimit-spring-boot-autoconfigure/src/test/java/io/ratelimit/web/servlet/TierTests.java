@@ -41,15 +41,21 @@ class TierTests {
                 by-bean:
                   key: ip
                   rate: 1/1h
-                  tiers: { fast: { rate: 4/1h } }
+                  tiers: { fast: { rate: 4/1h }, very-fast: { rate: 6/1h } }
                   tier: bean:speed
                   paths: /bean
                 called:
                   applies-to: annotated
                   key: user
                   rate: 1/1h
-                  tiers: { pro: { rate: 4/1h }, team: { rate: 2/1h } }
+                  tiers: { pro: { rate: 4/1h }, team: { rate: 2/1h }, free-trial: { rate: 3/1h } }
                   tier: role
+                slots:
+                  key: user
+                  in-flight: 4
+                  tiers: { pro: { rate: 10/1h } }
+                  tier: role
+                  paths: /slots
             """;
 
     @RegisterExtension
@@ -87,6 +93,7 @@ class TierTests {
     void aTierBelongsToTheKey() {
         assertThat(allowed("/bean", "Speed: fast", basic("free"))).isEqualTo(4);
         assertThat(allowed("/bean", "Speed: slow", basic("free"))).isEqualTo(1);
+        assertThat(allowed("/bean", "Speed: very_fast", basic("free"))).isEqualTo(6);
         assertThat(server.http()
                         .from("127.0.0.2")
                         .get("/bean", "Speed: fast", basic("free"))
@@ -99,6 +106,15 @@ class TierTests {
     void anAnnotatedPolicyHasItsTiersUnlessTheAnnotationNamesOne(String user, int byRole, int asTeam) {
         assertThat(allowed("/called", basic(user))).isEqualTo(byRole);
         assertThat(allowed("/called-as-team", basic(user))).isEqualTo(asTeam);
+        assertThat(allowed("/called-as-trial", basic(user))).isEqualTo(3);
+    }
+
+    @Test
+    void aTierHasALevelWhereThePolicyHasNoRate() {
+        assertThat(server.http().get("/slots", basic("pro")).header("RateLimit-Policy"))
+                .isEqualTo("\"slots\";q=10;w=3600");
+        assertThat(server.http().get("/slots", basic("free")).header("RateLimit-Policy"))
+                .isNull();
     }
 
     @Test
@@ -118,7 +134,7 @@ class TierTests {
     @RestController
     static class Api {
 
-        @GetMapping({"/api", "/work", "/bean"})
+        @GetMapping({"/api", "/work", "/bean", "/slots"})
         String answer() {
             return "done";
         }
@@ -126,6 +142,12 @@ class TierTests {
         @GetMapping("/called")
         @RateLimited("called")
         public String called() {
+            return "done";
+        }
+
+        @GetMapping("/called-as-trial")
+        @RateLimited(policy = "called", tier = "'FREE_TRIAL'")
+        public String calledAsTrial() {
             return "done";
         }
 
