@@ -99,7 +99,9 @@ record PolicyReader(
             }
             checkWithoutRate();
             int inFlight = properties.inFlight();
-            return valid(property + ".in-flight", inFlight, () -> BucketSpec.inFlight(inFlight));
+            BucketSpec slots = valid(property + ".in-flight", inFlight, () -> BucketSpec.inFlight(inFlight));
+            // requests' own limits have the refill of this spec
+            return properties.refill() == Refill.INTERVAL ? slots.withRefill(Refill.INTERVAL) : slots;
         }
         BucketSpec spec = valid(property + ".rate", rate, () -> spec(rate, rate.tokens(), properties));
         BucketSpec sized =
@@ -125,6 +127,9 @@ record PolicyReader(
             written.put("lease", properties.lease() != null);
         }
         checkUnused(written, "rate", "rate: 600/1m", "'in-flight' takes no tokens.");
+        boolean calendar = properties.limit() != null && properties.refill() == Refill.CALENDAR;
+        String period = "the period of an own limit is that of the policy's calendar.";
+        checkUnused(Map.of("refill", calendar), "rate", "rate: 10000/month", period);
     }
 
     private void checkUnused(Map<String, Boolean> written, String missing, String example, String reason) {

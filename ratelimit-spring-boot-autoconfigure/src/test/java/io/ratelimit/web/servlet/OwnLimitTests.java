@@ -22,6 +22,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Bean;
@@ -49,6 +51,7 @@ class OwnLimitTests {
                     - { keys: [boss], rate: 6/1h }
                   paths: /api
                 batches: { key: user, rate: 2/1h, refill: interval, limit: "bean:plans", paths: /batches }
+                slots: { key: user, in-flight: 4, refill: interval, limit: "bean:plans", paths: /slots }
                 quota: { key: user, rate: 2/month, refill: calendar, limit: "bean:plans", paths: /quota }
                 dear: { key: user, rate: 20/1h, cost: 10, limit: "bean:plans", paths: /dear }
                 whole: { rate: 2/1h, limit: "bean:plans", paths: /whole }
@@ -195,15 +198,16 @@ class OwnLimitTests {
         assertThat(failures("dear") - before).isEqualTo(3);
     }
 
-    @Test
-    void theRefillIsThePolicys() {
+    @ParameterizedTest
+    @ValueSource(strings = {"/batches", "/slots"})
+    void theRefillIsThePolicys(String path) {
         PLANS.put("alice", "5/1h");
-        assertThat(allowed("/batches", "alice")).isEqualTo(5);
+        assertThat(allowed(path, "alice")).isEqualTo(5);
 
         server.advance(Duration.ofMinutes(59));
-        assertThat(status("/batches", "alice")).isEqualTo(429);
+        assertThat(status(path, "alice")).isEqualTo(429);
         server.advance(Duration.ofMinutes(1));
-        assertThat(allowed("/batches", "alice")).isEqualTo(5);
+        assertThat(allowed(path, "alice")).isEqualTo(5);
     }
 
     @Test
@@ -298,7 +302,7 @@ class OwnLimitTests {
     @RestController
     static class Api {
 
-        @GetMapping({"/api", "/quota", "/batches", "/dear", "/whole", "/pairs", "/watched"})
+        @GetMapping({"/api", "/quota", "/batches", "/slots", "/dear", "/whole", "/pairs", "/watched"})
         String answer() {
             return "done";
         }
