@@ -6,6 +6,7 @@ import static org.awaitility.Awaitility.await;
 import com.jayway.jsonpath.JsonPath;
 import io.lettuce.core.api.sync.RedisCommands;
 import io.ratelimit.Backend.Condition;
+import io.ratelimit.ManualTimeSource;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.List;
@@ -16,6 +17,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
 
 /** The actuator of an application with some or all buckets in Redis. */
 @Tag("slow")
@@ -216,13 +219,26 @@ class RedisActuatorTests {
     /** An instance that a load balancer has removed gets no requests. */
     @Test
     void theEndOfAMisconfigurationShowsWithoutRequests() {
-        try (RedisApplication application = start("deny")) {
+        try (RedisApplication application =
+                RedisApplication.start(redis.port(), YAML.formatted("deny"), StandingTime.class)) {
+            ManualTimeSource time = application.bean(ManualTimeSource.class);
             redis.ask(commands -> commands.replicaof("127.0.0.1", redis.port()));
             health(application, 503, ".status");
             redis.ask(RedisCommands::replicaofNoOne);
 
-            await().pollInterval(Duration.ofSeconds(1))
-                    .until(() -> application.get("/actuator/health").statusCode() == 200);
+            time.advance(Duration.ofSeconds(10).minusNanos(1));
+            health(application, 503, ".status");
+            time.advance(Duration.ofNanos(1));
+            await().until(() -> application.get("/actuator/health").statusCode() == 200);
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class StandingTime {
+
+        @Bean
+        ManualTimeSource time() {
+            return new ManualTimeSource();
         }
     }
 
