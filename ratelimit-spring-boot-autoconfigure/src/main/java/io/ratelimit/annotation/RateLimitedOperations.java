@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
@@ -132,7 +133,7 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
 
     /**
      * Two inline limits that have the name of their method would be one bucket, which each call charges twice. The answers
-     * of a call are settled by the names of their policies.
+     * of a call are settled, and its fallback is found, by the names of their policies.
      */
     private void checkNames(List<MethodCharge> charges, SourceLocation location) {
         Map<String, MethodCharge> named = new HashMap<>();
@@ -147,6 +148,10 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
                 throw location.invalid(
                         "has a settle, and names the throttle policy '" + name + "' twice",
                         "Name the policy once, or remove the settle.");
+            } else if (other != null && !Objects.equals(charge.fallback(), other.fallback())) {
+                throw location.invalid(
+                        "has two fallbacks, or one and none, for the throttle policy '" + name + "'",
+                        "Name the policy once, or give both annotations the same fallback.");
             }
         }
     }

@@ -71,6 +71,8 @@ class RateLimitedFailureTests {
                 Arguments.of(SettlesUnknown.class, "the method has no parameter '#usage', only: "),
                 Arguments.of(SettlesText.class, "has an invalid settle ''two'': it is no number"),
                 Arguments.of(SettlesTwice.class, "has a settle, and names the throttle policy 'search' twice"),
+                Arguments.of(
+                        FallsBackOnce.class, "has two fallbacks, or one and none, for the throttle policy 'search'"),
                 Arguments.of(ConditionOfText.class, "has the condition ''no'', which is neither true nor false"),
                 Arguments.of(ConditionOfNull.class, "has the condition 'null', which is neither true nor false"),
                 Arguments.of(
@@ -399,6 +401,15 @@ class RateLimitedFailureTests {
         long call() {
             return 1;
         }
+    }
+
+    static class FallsBackOnce {
+
+        @RateLimited(policy = "search", key = "#user", fallback = "none")
+        @RateLimited(policy = "search", key = "#tenant")
+        public void call(String user, String tenant) {}
+
+        public void none(String user, String tenant) {}
     }
 
     static class SettlesTwice {
