@@ -1,11 +1,11 @@
 package io.ratelimit.benchmarks;
 
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
-import io.ratelimit.web.servlet.RateLimitFilter;
 import io.ratelimit.web.servlet.RateLimitWebServletAutoConfiguration;
 import jakarta.servlet.Filter;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.Banner;
 import org.springframework.boot.WebApplicationType;
@@ -17,7 +17,6 @@ import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrati
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
-import org.springframework.core.ResolvableType;
 import org.springframework.web.bind.annotation.RequestMethod;
 import org.springframework.web.servlet.DispatcherServlet;
 import org.springframework.web.servlet.mvc.method.RequestMappingInfo;
@@ -48,10 +47,9 @@ public class FilterApplication {
                 .logStartupInfo(false)
                 .properties(properties)
                 .run();
-        ResolvableType type = ResolvableType.forClassWithGenerics(FilterRegistrationBean.class, RateLimitFilter.class);
-        return context.<FilterRegistrationBean<RateLimitFilter>>getBeanProvider(type)
-                .orderedStream()
-                .<Filter>map(FilterRegistrationBean::getFilter)
+        return Stream.of("rateLimitFilterBeforeAuthentication", "rateLimitFilterAfterAuthentication")
+                .<Filter>map(name ->
+                        context.getBean(name, FilterRegistrationBean.class).getFilter())
                 .toList();
     }
 

@@ -9,10 +9,10 @@ import io.micrometer.core.instrument.Timer;
 import io.ratelimit.annotation.RateLimitExempt;
 import io.ratelimit.annotation.RateLimited;
 import io.ratelimit.web.servlet.BasicSecurity;
-import io.ratelimit.web.servlet.RateLimitFilter;
 import io.ratelimit.web.servlet.RawHttp;
 import io.ratelimit.web.servlet.TestServer;
 import io.ratelimit.web.servlet.rejection.WaitingRejections;
+import jakarta.servlet.Filter;
 import jakarta.servlet.ServletException;
 import java.io.IOException;
 import java.time.Duration;
@@ -128,14 +128,14 @@ class MetersTests {
         server.http().request("BREW", "/many", basic("alice"));
         Set<Meter.Id> known = ids();
         MeterRegistry registry = server.bean(MeterRegistry.class);
-        List<RateLimitFilter> filters = filters();
+        List<Filter> filters = filters();
         for (int i = 0; i < 100_000; i++) {
             MockHttpServletRequest request = new MockHttpServletRequest("METHOD" + i, "/many");
             request.addHeader("X-Many", "key" + i);
             request.setQueryString("many=" + i);
             request.setUserPrincipal(new TestingAuthenticationToken("user" + i, ""));
             request.setRemoteAddr("10." + (i >> 16) + "." + (i >> 8 & 255) + "." + (i & 255));
-            for (RateLimitFilter filter : filters) {
+            for (Filter filter : filters) {
                 filter.doFilter(request, new MockHttpServletResponse(), (passed, response) -> {});
             }
         }
@@ -148,11 +148,10 @@ class MetersTests {
                 .isGreaterThan(90_000);
     }
 
-    private static List<RateLimitFilter> filters() {
+    private static List<Filter> filters() {
         return server.beans(FilterRegistrationBean.class).stream()
-                .map(registration -> registration.getFilter())
-                .filter(RateLimitFilter.class::isInstance)
-                .map(RateLimitFilter.class::cast)
+                .<Filter>map(registration -> registration.getFilter())
+                .filter(filter -> filter.getClass().getSimpleName().equals("RateLimitFilter"))
                 .toList();
     }
 

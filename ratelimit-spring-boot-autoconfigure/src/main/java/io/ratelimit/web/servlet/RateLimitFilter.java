@@ -18,7 +18,7 @@ import java.io.IOException;
  * <p>It is no {@code OncePerRequestFilter}: the ledger knows the phases that the request entered, without two more
  * attributes for each request.
  */
-public final class RateLimitFilter implements Filter {
+final class RateLimitFilter implements Filter {
 
     private final Phase phase;
     private final ServerLimits.Late limits;

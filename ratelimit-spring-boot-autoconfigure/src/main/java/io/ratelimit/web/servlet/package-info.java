@@ -1,7 +1,7 @@
 /**
  * Limits on HTTP requests, enforced before they reach a controller.
  *
- * <p>Start at {@link io.ratelimit.web.servlet.RateLimitFilter}. A package-private ledger in an attribute of the request
+ * <p>Start at {@code RateLimitFilter}. A package-private ledger in an attribute of the request
  * enters a phase, gets the charges from {@link io.ratelimit.web.servlet.RequestPolicies}, asks for one decision, and lets
  * the request proceed or rejects it through {@link io.ratelimit.web.servlet.rejection.Rejections}. The filter that the
  * request entered first completes it: it gives refunded tokens back, and settles costs.
