@@ -143,9 +143,7 @@ final class Replay {
                     policy.phase() == phase ? results.get(policy.policy().name()) : null;
             if (result != null) {
                 Charge charge = policies.charge(policy, request);
-                if (charge != null
-                        && policy.refundOn() != null
-                        && policy.refundOn().isAuthenticated()) {
+                if (charge != null && policy.refundsAuthenticated()) {
                     request.getUserPrincipal();
                 }
                 Set<String> unlogged = request.takeUnlogged();
@@ -153,9 +151,7 @@ final class Replay {
                     result.countUndecided(unlogged);
                 } else if (charge != null) {
                     charges.add(charge);
-                    boolean byStatus =
-                            policy.refundOn() != null && !policy.refundOn().isAuthenticated();
-                    result.withoutStatus += byStatus && entry.status == 0 ? 1 : 0;
+                    result.withoutStatus += policy.refundsByStatus() && entry.status == 0 ? 1 : 0;
                 }
             }
         }

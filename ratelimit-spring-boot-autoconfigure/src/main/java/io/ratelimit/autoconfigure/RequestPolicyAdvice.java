@@ -6,7 +6,6 @@ import io.ratelimit.key.ip.IpNetwork;
 import io.ratelimit.policy.Phase;
 import io.ratelimit.policy.RateLimitProperties.OverrideEntry.Text;
 import io.ratelimit.policy.RateLimitProperties.Policy;
-import io.ratelimit.web.servlet.RefundOn;
 import io.ratelimit.web.servlet.RequestPolicy;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import java.util.ArrayList;
@@ -172,15 +171,15 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
     }
 
     private static @Nullable String refund(RequestPolicy policy) {
-        RefundOn refundOn = policy.refundOn();
-        if (refundOn != null && refundOn.onlyExcludes() && policy.keepsCharges()) {
+        String excluded = policy.statusesWithoutRefund();
+        if (excluded != null && policy.keepsCharges()) {
             return "Throttle policy '<policy>' guards the authentication, and returns tokens on every status except "
-                    + refundOn.toString().replace("!", "")
+                    + excluded
                     + ": a client pays nothing if a later filter answers a wrong password with another status. Set"
                     + " 'ratelimit.policies.<policy>.refund-on: authenticated', or list the statuses of a success,"
                     + " such as 2xx";
         }
-        return refundOn != null && refundOn.isAuthenticated() && policy.phase() == Phase.AFTER_AUTHENTICATION
+        return policy.refundsAuthenticated() && policy.phase() == Phase.AFTER_AUTHENTICATION
                 ? "Throttle policy '<policy>' decides after authentication, and returns the tokens of authenticated"
                         + " requests: it limits only requests without a user. Remove"
                         + " 'ratelimit.policies.<policy>.refund-on', or set"

@@ -7,7 +7,6 @@ import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.Phase;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.policy.RateLimitProperties.Policy;
-import io.ratelimit.web.servlet.RefundOn;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.RequestPolicy;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
@@ -76,7 +75,7 @@ final class ServletStartupReport extends StartupReport implements ApplicationLis
                 + effects(policy)
                 + (request.phase() == Phase.BEFORE_AUTHENTICATION ? "; before" : "; after") + " authentication"
                 + (isLateToWait ? ", because requests may wait" : "")
-                + refund(request.refundOn())
+                + refund(request)
                 + (request.settle() == null ? "" : "; settled by " + request.settle())
                 + unusualPlace(policy);
     }
@@ -91,13 +90,10 @@ final class ServletStartupReport extends StartupReport implements ApplicationLis
                 + (request.keepsCharges() && !properties.excludePaths().isEmpty() ? ", excluded ones too" : "");
     }
 
-    private static String refund(@Nullable RefundOn refundOn) {
-        if (refundOn == null) {
-            return "";
-        }
-        return refundOn.isAuthenticated()
+    private static String refund(RequestPolicy request) {
+        return request.refundsAuthenticated()
                 ? "; returns the tokens of authenticated requests"
-                : "; returns tokens on " + refundOn;
+                : request.refundsByStatus() ? "; returns tokens on " + request.refundOn() : "";
     }
 
     @Override

@@ -4,7 +4,7 @@ import java.util.BitSet;
 import java.util.List;
 
 /** The responses for which a policy gives tokens back: by status, or by authentication. Immutable. */
-public final class RefundOn {
+final class RefundOn {
 
     private static final int FIRST = 100;
     private static final int END = 600;
@@ -26,7 +26,7 @@ public final class RefundOn {
      *
      * @throws IllegalArgumentException if a text is malformed, no status is left, or {@code authenticated} is not alone
      */
-    public static RefundOn of(List<String> texts) {
+    static RefundOn of(List<String> texts) {
         if (texts.contains(AUTHENTICATED)) {
             if (texts.size() > 1) {
                 throw new IllegalArgumentException(
@@ -73,7 +73,7 @@ public final class RefundOn {
     }
 
     /** Returns whether authentication decides, and not the status. */
-    public boolean isAuthenticated() {
+    boolean isAuthenticated() {
         return statuses.isEmpty();
     }
 
@@ -83,7 +83,7 @@ public final class RefundOn {
     }
 
     /** Returns whether the list only excludes statuses, and so contains all others. */
-    public boolean onlyExcludes() {
+    boolean onlyExcludes() {
         return texts.stream().allMatch(RefundOn::isExcluded);
     }
 

@@ -207,10 +207,8 @@ final class RequestLedger {
 
     /** Returns whether a policy that charged the request refunds authenticated requests. */
     boolean refundsAuthenticated() {
-        return allTaken().stream().anyMatch(answer -> {
-            RefundOn refundOn = limits.policies().of(answer.charge()).refundOn();
-            return refundOn != null && refundOn.isAuthenticated();
-        });
+        return allTaken().stream()
+                .anyMatch(answer -> limits.policies().of(answer.charge()).refundsAuthenticated());
     }
 
     /**

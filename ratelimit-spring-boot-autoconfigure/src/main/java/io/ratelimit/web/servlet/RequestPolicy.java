@@ -80,6 +80,21 @@ public record RequestPolicy(
         return refundOn != null && refundOn.covers(status, authenticated);
     }
 
+    /** Returns whether the authentication of a request decides on its refund. */
+    public boolean refundsAuthenticated() {
+        return refundOn != null && refundOn.isAuthenticated();
+    }
+
+    /** Returns whether the status of a response decides on the refund. */
+    public boolean refundsByStatus() {
+        return refundOn != null && !refundOn.isAuthenticated();
+    }
+
+    /** Returns the statuses without a refund, if all others have one; null otherwise. */
+    public @Nullable String statusesWithoutRefund() {
+        return refundOn != null && refundOn.onlyExcludes() ? refundOn.toString().replace("!", "") : null;
+    }
+
     boolean isSettledByCode() {
         return settle != null && settle.isByCode();
     }
