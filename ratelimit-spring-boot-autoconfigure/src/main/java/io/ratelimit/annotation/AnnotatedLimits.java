@@ -10,14 +10,10 @@ import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
 import io.ratelimit.key.RequestKey.MissingKey;
-import io.ratelimit.policy.NearestName;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import java.util.ArrayList;
-import java.util.Collection;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
-import java.util.Optional;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -28,7 +24,6 @@ import org.jspecify.annotations.Nullable;
 final class AnnotatedLimits {
 
     private static final int MAX_NAME_LENGTH = 64;
-    private static final int MAX_DISTANCE = 3;
 
     private final List<AnnotatedPolicy> policies;
     private final ThrottlePolicy.Mode mode;
@@ -122,17 +117,9 @@ final class AnnotatedLimits {
                                         .collect(Collectors.joining(
                                                 ", ", "The policies for annotated methods are: ", ""))),
                 "Define 'ratelimit.policies." + name + "' with 'applies-to: annotated', or correct the name"
-                        + nearest(name, names)
+                        + RateLimitConfigurationException.nearest(name, names)
                                 .map(nearest -> ": did you mean '" + nearest + "'?")
                                 .orElse("."));
-    }
-
-    /** Returns the name that a typing error may have made of another. */
-    static Optional<String> nearest(String name, Collection<String> names) {
-        return names.stream()
-                .filter(other -> NearestName.distance(name, other) <= Math.min(MAX_DISTANCE, other.length() - 1))
-                .min(Comparator.<String>comparingInt(other -> NearestName.distance(name, other))
-                        .thenComparing(Comparator.naturalOrder()));
     }
 
     /**

@@ -1,6 +1,7 @@
 package io.ratelimit.annotation;
 
 import io.ratelimit.annotation.SourceLocation.Signature;
+import io.ratelimit.policy.RateLimitConfigurationException;
 import java.lang.reflect.Field;
 import java.lang.reflect.Member;
 import java.lang.reflect.Method;
@@ -127,7 +128,7 @@ record DeclaredTypes(Method method, @Nullable Class<?> application) {
             if (property == null) {
                 Set<String> names = names(type);
                 throw new IllegalArgumentException(type.getName() + " has no property '" + name + "'"
-                        + AnnotatedLimits.nearest(name, names)
+                        + RateLimitConfigurationException.nearest(name, names)
                                 .map(nearest -> ": did you mean '" + nearest + "'?")
                                 .orElse(names.isEmpty() ? ", nor any other" : ", only: " + String.join(", ", names)));
             }

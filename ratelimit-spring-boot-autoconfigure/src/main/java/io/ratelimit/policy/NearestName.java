@@ -7,7 +7,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** The name that was probably meant: one that another library or a habit has for it, or the one that differs least. */
-public final class NearestName {
+final class NearestName {
 
     private static final Map<String, String> SYNONYMS = Map.ofEntries(
             Map.entry("allowlist", "overrides"),
@@ -57,7 +57,7 @@ public final class NearestName {
     }
 
     /** Returns the number of letters to insert, remove, replace or exchange with their neighbour. */
-    public static int distance(String one, String other) {
+    static int distance(String one, String other) {
         int[][] distances = new int[one.length() + 1][other.length() + 1];
         for (int i = 0; i <= one.length(); i++) {
             for (int j = 0; j <= other.length(); j++) {

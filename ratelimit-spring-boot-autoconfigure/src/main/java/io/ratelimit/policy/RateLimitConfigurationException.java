@@ -1,5 +1,8 @@
 package io.ratelimit.policy;
 
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -9,6 +12,8 @@ import org.jspecify.annotations.Nullable;
 public final class RateLimitConfigurationException extends RuntimeException {
 
     private static final long serialVersionUID = 1;
+
+    private static final int MAX_DISTANCE = 3;
 
     private final String action;
     private final @Nullable String property;
@@ -22,6 +27,14 @@ public final class RateLimitConfigurationException extends RuntimeException {
         super(description);
         this.action = action;
         this.property = property;
+    }
+
+    /** Returns the name that a typing error may have made of another. */
+    public static Optional<String> nearest(String name, Collection<String> names) {
+        return names.stream()
+                .filter(other -> NearestName.distance(name, other) <= Math.min(MAX_DISTANCE, other.length() - 1))
+                .min(Comparator.<String>comparingInt(other -> NearestName.distance(name, other))
+                        .thenComparing(Comparator.naturalOrder()));
     }
 
     public String action() {
