@@ -32,7 +32,7 @@ record PlainClients(RedisURI uri, boolean isCluster) implements RedisClientFacto
         RedisURI.Builder uri = RedisURI.builder()
                 .withHost("127.0.0.1")
                 .withPort(port)
-                .withTimeout(LimiterOptions.atMostHandshake(RedisURI.DEFAULT_TIMEOUT_DURATION));
+                .withTimeout(RedisClientFactory.atMostHandshake(RedisURI.DEFAULT_TIMEOUT_DURATION));
         if (user != null && password != null) {
             uri.withAuthentication(user, password);
         }
@@ -42,8 +42,8 @@ record PlainClients(RedisURI uri, boolean isCluster) implements RedisClientFacto
     @Override
     public Client create(NettyCustomizer customizer) {
         ClientResources threads = ClientResources.create();
-        ClientResources resources = LimiterOptions.resources(threads, customizer);
-        var options = LimiterOptions.of(ClientOptions.create(), isCluster);
+        ClientResources resources = RedisClientFactory.resources(threads, customizer);
+        var options = RedisClientFactory.options(ClientOptions.create(), isCluster);
         if (isCluster) {
             RedisClusterClient cluster = RedisClusterClient.create(resources, uri);
             cluster.setOptions(options);

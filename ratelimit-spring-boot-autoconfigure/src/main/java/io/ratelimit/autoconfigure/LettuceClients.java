@@ -6,7 +6,6 @@ import io.lettuce.core.resource.ClientResources;
 import io.lettuce.core.resource.NettyCustomizer;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
-import io.ratelimit.redis.LimiterOptions;
 import io.ratelimit.redis.RedisClientFactory;
 import java.util.Optional;
 import org.springframework.beans.BeansException;
@@ -68,7 +67,7 @@ final class LettuceClients implements RedisClientFactory {
         Optional<ClientResources> applicationThreads = application.getClientResources();
         ClientResources threads = applicationThreads.orElseGet(ClientResources::create);
         ClientResources resources =
-                LimiterOptions.resources(threads, new BothCustomizers(threads.nettyCustomizer(), customizer));
+                RedisClientFactory.resources(threads, new BothCustomizers(threads.nettyCustomizer(), customizer));
         LettuceConnectionFactory factory = new LettuceConnectionFactory(location, configuration(resources));
         factory.afterPropertiesSet();
         factory.start();
@@ -84,9 +83,9 @@ final class LettuceClients implements RedisClientFactory {
     LettuceClientConfiguration configuration(ClientResources resources) {
         var limiter = LettuceClientConfiguration.builder()
                 .clientResources(resources)
-                .clientOptions(
-                        LimiterOptions.of(application.getClientOptions().orElseGet(ClientOptions::create), cluster))
-                .commandTimeout(LimiterOptions.atMostHandshake(application.getCommandTimeout()))
+                .clientOptions(RedisClientFactory.options(
+                        application.getClientOptions().orElseGet(ClientOptions::create), cluster))
+                .commandTimeout(RedisClientFactory.atMostHandshake(application.getCommandTimeout()))
                 .shutdownTimeout(application.getShutdownTimeout())
                 .shutdownQuietPeriod(application.getShutdownQuietPeriod());
         application.getClientName().ifPresent(limiter::clientName);

@@ -7,13 +7,13 @@ import io.lettuce.core.resource.NettyCustomizer;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-class LimiterOptionsTests {
+class RedisClientFactoryTests {
 
     /** The threads may be those of the application's own connections. */
     @Test
     void theEndOfAClientDoesNotEndTheThreadsThatItShares() throws Exception {
         ClientResources threads = ClientResources.create();
-        ClientResources ofClient = LimiterOptions.resources(threads, new NettyCustomizer() {});
+        ClientResources ofClient = RedisClientFactory.resources(threads, new NettyCustomizer() {});
 
         ofClient.shutdown().get();
 
