@@ -1,5 +1,6 @@
 package io.ratelimit;
 
+import io.ratelimit.Charge.Share;
 import io.ratelimit.Take.Marked;
 import io.ratelimit.Take.Receipt;
 import java.io.Serializable;

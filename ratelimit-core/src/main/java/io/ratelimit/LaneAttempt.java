@@ -1,5 +1,6 @@
 package io.ratelimit;
 
+import io.ratelimit.Charge.Share;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Lanes.LaneReceipt;
 import io.ratelimit.Take.Marked;

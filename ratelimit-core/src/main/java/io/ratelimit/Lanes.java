@@ -1,5 +1,6 @@
 package io.ratelimit;
 
+import io.ratelimit.Charge.Share;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Take.Receipt;
 import java.math.BigInteger;

@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import com.github.benmanes.caffeine.cache.Scheduler;
 import com.github.benmanes.caffeine.cache.Ticker;
+import io.ratelimit.Charge.Share;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Take.Receipt;
 import java.time.Duration;

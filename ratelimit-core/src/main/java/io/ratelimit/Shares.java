@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import static io.ratelimit.Check.check;
 
+import io.ratelimit.Charge.Share;
 import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.HashMap;

@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import static io.ratelimit.Check.check;
 
+import io.ratelimit.Charge.Share;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.InFlightCalls.Taker;
 import io.ratelimit.ThrottleListener.Event;

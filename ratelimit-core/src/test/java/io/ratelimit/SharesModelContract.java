@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.Charge.Share;
 import io.ratelimit.Decision.Answer;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.github.benmanes.caffeine.cache.Scheduler;
 import com.github.benmanes.caffeine.cache.Ticker;
+import io.ratelimit.Charge.Share;
 import io.ratelimit.Decision.Answer;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -1,8 +1,8 @@
 package io.ratelimit.remote;
 
 import io.ratelimit.BucketSpec;
+import io.ratelimit.Charge.Share;
 import io.ratelimit.Rate;
-import io.ratelimit.Share;
 import io.ratelimit.Shares;
 import java.math.BigDecimal;
 import java.math.BigInteger;

@@ -1,13 +1,13 @@
 package io.ratelimit.actuate;
 
 import io.ratelimit.Charge;
+import io.ratelimit.Charge.Share;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.Keys;
 import io.ratelimit.PolicyListener;
 import io.ratelimit.PolicyThrottler;
-import io.ratelimit.Share;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.TimeSource;
