@@ -9,7 +9,6 @@ import io.ratelimit.TimeSource;
 import io.ratelimit.autoconfigure.RateLimitFailoverAutoConfiguration.CustomStore;
 import io.ratelimit.change.LimitChanges;
 import io.ratelimit.key.FailureListener;
-import io.ratelimit.logging.PolicyLog;
 import io.ratelimit.policy.BackendProperties.BackendKind;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.PolicyConfiguration;

@@ -37,7 +37,6 @@ class ArchitectureTests {
     private static final String JDBC = "io.ratelimit.jdbc";
     private static final String MICROMETER = "io.ratelimit.micrometer";
     private static final String ACTUATE = "io.ratelimit.actuate";
-    private static final String LOGGING = "io.ratelimit.logging";
     private static final String AUTOCONFIGURE = "io.ratelimit.autoconfigure..";
 
     private static final JavaClasses CLASSES = new ClassFileImporter()
@@ -67,7 +66,6 @@ class ArchitectureTests {
                         JDBC,
                         MICROMETER,
                         ACTUATE,
-                        LOGGING,
                         AUTOCONFIGURE));
     }
 
@@ -90,7 +88,6 @@ class ArchitectureTests {
         holds(importsOfOursOnly(JDBC, CORE, REMOTE, LEASE));
         holds(importsOfOursOnly(MICROMETER, CORE, POLICY));
         holds(importsOfOursOnly(ACTUATE, CORE, DEMAND, REMOTE, KEY, POLICY, CHANGE, ANNOTATION, WEB_SERVLET, ENDPOINT));
-        holds(importsOfOursOnly(LOGGING, CORE, DEMAND, KEY, POLICY));
     }
 
     @Test

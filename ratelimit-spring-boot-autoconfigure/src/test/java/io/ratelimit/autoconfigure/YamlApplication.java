@@ -2,7 +2,6 @@ package io.ratelimit.autoconfigure;
 
 import io.ratelimit.annotation.RateLimitAnnotationAutoConfiguration;
 import io.ratelimit.key.LimitResolver;
-import io.ratelimit.logging.RateLimitLoggingAutoConfiguration;
 import io.ratelimit.web.servlet.RateLimitWebServletAutoConfiguration;
 import java.io.IOException;
 import java.io.UncheckedIOException;

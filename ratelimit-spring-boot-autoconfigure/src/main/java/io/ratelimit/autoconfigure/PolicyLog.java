@@ -1,4 +1,4 @@
-package io.ratelimit.logging;
+package io.ratelimit.autoconfigure;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Decision;
@@ -31,15 +31,15 @@ import org.springframework.util.ClassUtils;
  * their number. A flood of requests thus causes no flood of lines, and the denials at its end are logged too. Lines contain
  * no data of requests. Thread-safe.
  */
-public final class PolicyLog implements ThrottleListener {
+final class PolicyLog implements ThrottleListener {
 
-    private static final Log logger = LogFactory.getLog(PolicyLog.class);
+    private static final Log logger = LogFactory.getLog("io.ratelimit.logging.PolicyLog");
     private static final boolean HAS_FIELDS = ClassUtils.isPresent("org.slf4j.MDC", PolicyLog.class.getClassLoader());
 
     private final TimeSource time;
 
     /** @param time the clock of the pauses between lines */
-    public PolicyLog(TimeSource time) {
+    PolicyLog(TimeSource time) {
         this.time = time;
     }
 
@@ -49,7 +49,7 @@ public final class PolicyLog implements ThrottleListener {
      *
      * @param time the clock of the pauses between lines
      */
-    public static FailureListener failures(TimeSource time) {
+    static FailureListener failures(TimeSource time) {
         Map<String, Failures> policies = new ConcurrentHashMap<>();
         return (policy, fact, reason) -> policies.computeIfAbsent(policy, name -> new Failures(name, time))
                 .failed(fact + " (" + reason + ")");

@@ -1,4 +1,4 @@
-package io.ratelimit.logging;
+package io.ratelimit.autoconfigure;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -13,7 +13,7 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.UpkeepTimeSource;
-import io.ratelimit.logging.PolicyLog.LineSampler;
+import io.ratelimit.autoconfigure.PolicyLog.LineSampler;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;

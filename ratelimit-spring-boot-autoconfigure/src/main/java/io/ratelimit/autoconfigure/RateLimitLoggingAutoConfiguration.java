@@ -1,4 +1,4 @@
-package io.ratelimit.logging;
+package io.ratelimit.autoconfigure;
 
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;

@@ -1,11 +1,10 @@
-package io.ratelimit.logging;
+package io.ratelimit.autoconfigure;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.jayway.jsonpath.JsonPath;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Throttlers;
-import io.ratelimit.autoconfigure.WithoutSecurity;
 import io.ratelimit.web.servlet.RawHttp;
 import io.ratelimit.web.servlet.TestServer;
 import java.io.IOException;

@@ -1,4 +1,4 @@
-package io.ratelimit.logging;
+package io.ratelimit.autoconfigure;
 
 import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottlePolicy;
@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class ShadowDemandLog implements AutoCloseable {
 
-    private static final Log logger = LogFactory.getLog(ShadowDemandLog.class);
+    private static final Log logger = LogFactory.getLog("io.ratelimit.logging.ShadowDemandLog");
 
     private static final long DAY_NANOS = Duration.ofDays(1).toNanos();
     private static final double TOUCH = 0.001;

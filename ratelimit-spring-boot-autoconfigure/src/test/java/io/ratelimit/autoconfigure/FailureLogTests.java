@@ -1,4 +1,4 @@
-package io.ratelimit.logging;
+package io.ratelimit.autoconfigure;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
