@@ -5,7 +5,7 @@ import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.TimeSource;
 import io.ratelimit.actuate.MeasuredListeners;
-import io.ratelimit.micrometer.MeasuredMeters;
+import io.ratelimit.autoconfigure.MeasuredMeters;
 import java.util.List;
 
 /** The listeners of decisions. */

@@ -30,7 +30,7 @@ import org.springframework.context.annotation.Primary;
 /** An application with a bucket store of its own that reports the state of its backends. */
 class BackendBeansTests {
 
-    private static final String METERS = "io.ratelimit.micrometer.RateLimitMicrometerAutoConfiguration";
+    private static final String METERS = "io.ratelimit.autoconfigure.RateLimitMicrometerAutoConfiguration";
 
     private static ConfigurableApplicationContext start(
             Class<?> backends, String exposed, boolean health, boolean meters) {

@@ -35,7 +35,6 @@ class ArchitectureTests {
     private static final String IN_FLIGHT = "io.ratelimit.remote.inflight";
     private static final String REDIS = "io.ratelimit.redis";
     private static final String JDBC = "io.ratelimit.jdbc";
-    private static final String MICROMETER = "io.ratelimit.micrometer";
     private static final String ACTUATE = "io.ratelimit.actuate";
     private static final String AUTOCONFIGURE = "io.ratelimit.autoconfigure..";
 
@@ -64,7 +63,6 @@ class ArchitectureTests {
                         IN_FLIGHT,
                         REDIS,
                         JDBC,
-                        MICROMETER,
                         ACTUATE,
                         AUTOCONFIGURE));
     }
@@ -86,7 +84,6 @@ class ArchitectureTests {
         holds(importsOfOursOnly(REMOTE, CORE, LEASE, IN_FLIGHT));
         holds(importsOfOursOnly(REDIS, CORE, REMOTE, LEASE, IN_FLIGHT));
         holds(importsOfOursOnly(JDBC, CORE, REMOTE, LEASE));
-        holds(importsOfOursOnly(MICROMETER, CORE, POLICY));
         holds(importsOfOursOnly(ACTUATE, CORE, DEMAND, REMOTE, KEY, POLICY, CHANGE, ANNOTATION, WEB_SERVLET, ENDPOINT));
     }
 
@@ -105,7 +102,12 @@ class ArchitectureTests {
         holds(isImportedOnlyBy(JDBC, "java.sql..", "javax.sql.."));
         holds(isImportedOnlyBy(AUTOCONFIGURE, "org.springframework.jdbc..", "org.springframework.boot.jdbc.."));
         holds(isImportedOnlyBy(AUTOCONFIGURE, "org.springframework.data.redis.."));
-        holds(isImportedOnlyBy(MICROMETER, "io.micrometer.core.."));
+        holds(noClasses()
+                .that()
+                .haveNameNotMatching(".*\\.RateLimit(Meters|MicrometerAutoConfiguration)(\\$.*)?")
+                .should()
+                .dependOnClassesThat()
+                .resideInAnyPackage("io.micrometer.core.."));
         holds(isImportedOnlyBy(
                 List.of(ACTUATE + "..", WEB_SERVLET),
                 "org.springframework.boot.actuate..",

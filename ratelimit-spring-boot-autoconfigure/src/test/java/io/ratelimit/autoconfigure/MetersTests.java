@@ -1,4 +1,4 @@
-package io.ratelimit.micrometer;
+package io.ratelimit.autoconfigure;
 
 import static io.ratelimit.web.servlet.RawHttp.basic;
 import static org.assertj.core.api.Assertions.assertThat;

@@ -1,4 +1,4 @@
-package io.ratelimit.micrometer;
+package io.ratelimit.autoconfigure;
 
 import io.micrometer.core.instrument.MeterRegistry;
 import io.ratelimit.Backend;

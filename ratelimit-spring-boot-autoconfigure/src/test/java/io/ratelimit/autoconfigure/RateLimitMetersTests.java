@@ -1,4 +1,4 @@
-package io.ratelimit.micrometer;
+package io.ratelimit.autoconfigure;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,4 +1,4 @@
-package io.ratelimit.micrometer;
+package io.ratelimit.autoconfigure;
 
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.Gauge;
