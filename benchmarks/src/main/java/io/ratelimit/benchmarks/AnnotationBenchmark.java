@@ -1,8 +1,6 @@
 package io.ratelimit.benchmarks;
 
-import io.ratelimit.annotation.RateLimitAnnotationAutoConfiguration;
 import io.ratelimit.annotation.RateLimited;
-import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.aopalliance.intercept.MethodInterceptor;
@@ -94,9 +92,9 @@ public class AnnotationBenchmark {
     /** An argument. */
     public record Item(String owner) {}
 
-    /** An application with one bean. */
+    /** An application with one bean. Its auto-configurations are in a file of its name. */
     @Configuration(proxyBeanMethods = false)
-    @ImportAutoConfiguration({RateLimitAutoConfiguration.class, RateLimitAnnotationAutoConfiguration.class})
+    @ImportAutoConfiguration
     public static class Application {
 
         @Bean

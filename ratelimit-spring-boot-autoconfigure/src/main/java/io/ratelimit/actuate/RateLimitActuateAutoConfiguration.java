@@ -64,7 +64,7 @@ import org.springframework.web.servlet.HandlerExceptionResolver;
             "io.ratelimit.web.servlet.RateLimitWebServletAutoConfiguration"
         })
 @ConditionalOnBean(name = ConfiguredPolicies.BEAN_NAME)
-public final class RateLimitActuateAutoConfiguration {
+final class RateLimitActuateAutoConfiguration {
 
     /**
      * Configuration where the endpoint is exposed. The endpoint's own mapping is part of the index of {@link Endpoints}, so

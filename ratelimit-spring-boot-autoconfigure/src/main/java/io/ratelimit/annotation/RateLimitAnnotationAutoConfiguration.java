@@ -32,7 +32,7 @@ import org.springframework.core.type.AnnotationMetadata;
 @AutoConfiguration(afterName = "io.ratelimit.autoconfigure.RateLimitAutoConfiguration")
 @ConditionalOnBean(name = ConfiguredPolicies.BEAN_NAME)
 @Import(RateLimitAnnotationAutoConfiguration.ProxyCreator.class)
-public final class RateLimitAnnotationAutoConfiguration {
+final class RateLimitAnnotationAutoConfiguration {
 
     @Bean
     @Lazy(false)

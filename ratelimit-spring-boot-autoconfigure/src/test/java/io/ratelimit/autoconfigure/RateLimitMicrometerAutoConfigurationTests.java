@@ -8,7 +8,6 @@ import io.ratelimit.Backend;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
-import io.ratelimit.annotation.RateLimitAnnotationAutoConfiguration;
 import io.ratelimit.annotation.RateLimited;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -19,6 +18,7 @@ import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.util.ClassUtils;
 
 class RateLimitMicrometerAutoConfigurationTests {
 
@@ -30,8 +30,8 @@ class RateLimitMicrometerAutoConfigurationTests {
     private final ApplicationContextRunner runner = new ApplicationContextRunner()
             .withConfiguration(AutoConfigurations.of(
                     RateLimitAutoConfiguration.class,
-                    RateLimitAnnotationAutoConfiguration.class,
-                    RateLimitMicrometerAutoConfiguration.class))
+                    RateLimitMicrometerAutoConfiguration.class,
+                    ClassUtils.resolveClassName("io.ratelimit.annotation.RateLimitAnnotationAutoConfiguration", null)))
             .withPropertyValues("ratelimit.policies.api.rate=2/1h");
 
     @Test

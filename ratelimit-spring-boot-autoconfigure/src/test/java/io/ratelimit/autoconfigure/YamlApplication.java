@@ -1,8 +1,6 @@
 package io.ratelimit.autoconfigure;
 
-import io.ratelimit.annotation.RateLimitAnnotationAutoConfiguration;
 import io.ratelimit.key.LimitResolver;
-import io.ratelimit.web.servlet.RateLimitWebServletAutoConfiguration;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -15,12 +13,9 @@ import org.springframework.boot.Banner;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
-import org.springframework.boot.data.redis.autoconfigure.DataRedisAutoConfiguration;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.tomcat.autoconfigure.servlet.TomcatServletWebServerAutoConfiguration;
 import org.springframework.boot.web.context.servlet.AnnotationConfigServletWebApplicationContext;
-import org.springframework.boot.webmvc.autoconfigure.DispatcherServletAutoConfiguration;
-import org.springframework.boot.webmvc.autoconfigure.WebMvcAutoConfiguration;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.AnnotationConfigApplicationContext;
 import org.springframework.context.annotation.Bean;
@@ -173,31 +168,11 @@ public final class YamlApplication {
     }
 
     @Configuration(proxyBeanMethods = false)
-    @ImportAutoConfiguration({
-        DataRedisAutoConfiguration.class,
-        RateLimitLoggingAutoConfiguration.class,
-        RateLimitReportAutoConfiguration.class,
-        RateLimitRedisAutoConfiguration.class,
-        RateLimitJdbcAutoConfiguration.class,
-        RateLimitFailoverAutoConfiguration.class,
-        RateLimitAutoConfiguration.class,
-        RateLimitAnnotationAutoConfiguration.class
-    })
+    @ImportAutoConfiguration
     public static class Plain {}
 
     @Configuration(proxyBeanMethods = false)
-    @ImportAutoConfiguration({
-        DispatcherServletAutoConfiguration.class,
-        WebMvcAutoConfiguration.class,
-        DataRedisAutoConfiguration.class,
-        RateLimitLoggingAutoConfiguration.class,
-        RateLimitReportAutoConfiguration.class,
-        RateLimitRedisAutoConfiguration.class,
-        RateLimitFailoverAutoConfiguration.class,
-        RateLimitAutoConfiguration.class,
-        RateLimitAnnotationAutoConfiguration.class,
-        RateLimitWebServletAutoConfiguration.class
-    })
+    @ImportAutoConfiguration
     public static class WebMvc {}
 
     /** Adds the beans of the server, which is not started. */

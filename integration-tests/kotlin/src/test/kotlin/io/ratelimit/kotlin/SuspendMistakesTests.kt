@@ -2,7 +2,6 @@ package io.ratelimit.kotlin
 
 import io.ratelimit.annotation.RateLimited
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration
-import io.ratelimit.annotation.RateLimitAnnotationAutoConfiguration
 import java.util.stream.Stream
 import kotlin.reflect.KClass
 import kotlinx.coroutines.flow.Flow
@@ -20,7 +19,9 @@ import org.springframework.boot.test.context.runner.ApplicationContextRunner
 internal class SuspendMistakesTests {
 
     private val runner = ApplicationContextRunner().withConfiguration(
-        AutoConfigurations.of(RateLimitAutoConfiguration::class.java, RateLimitAnnotationAutoConfiguration::class.java))
+        AutoConfigurations.of(
+            RateLimitAutoConfiguration::class.java,
+            Class.forName("io.ratelimit.annotation.RateLimitAnnotationAutoConfiguration")))
 
     @ParameterizedTest
     @MethodSource("mistakes")
