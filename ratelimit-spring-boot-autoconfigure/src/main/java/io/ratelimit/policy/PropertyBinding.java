@@ -79,10 +79,12 @@ final class PropertyBinding implements ConditionalGenericConverter, Configuratio
         if (source == null) {
             return null;
         }
-        return isText(targetType)
-                ? text(source, targetType)
-                : ReflectionUtils.invokeMethod(
-                        Objects.requireNonNull(factoryMethod(targetType)), null, source.toString());
+        if (isText(targetType)) {
+            return text(source, targetType);
+        }
+        Method factory = Objects.requireNonNull(factoryMethod(targetType));
+        ReflectionUtils.makeAccessible(factory);
+        return ReflectionUtils.invokeMethod(factory, null, source.toString());
     }
 
     private static Object text(Object source, TypeDescriptor targetType) {
