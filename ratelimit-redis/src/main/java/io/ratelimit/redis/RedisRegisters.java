@@ -6,7 +6,7 @@ import io.lettuce.core.ScriptOutputType;
 import io.lettuce.core.cluster.api.async.RedisClusterAsyncCommands;
 import io.ratelimit.CompareAndSetBucketStore.BucketName;
 import io.ratelimit.redis.RedisScript.ScriptReply;
-import io.ratelimit.remote.inflight.CarriedClaim;
+import io.ratelimit.remote.inflight.RegisterStore.CarriedClaim;
 import io.ratelimit.remote.inflight.RegisterStore.Claim;
 import io.ratelimit.remote.inflight.RegisterStore.Reply;
 import java.nio.charset.StandardCharsets;

@@ -18,7 +18,7 @@ import io.ratelimit.redis.RedisScript.Running;
 import io.ratelimit.redis.RedisScript.ScriptReply;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.SpecCache;
-import io.ratelimit.remote.inflight.CarriedClaim;
+import io.ratelimit.remote.inflight.RegisterStore.CarriedClaim;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -5,6 +5,7 @@ import io.ratelimit.CompareAndSetBucketStore.BucketName;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.SharedSlots;
 import io.ratelimit.TimeSource;
+import io.ratelimit.remote.inflight.RegisterStore.CarriedClaim;
 import io.ratelimit.remote.inflight.RegisterStore.Claim;
 import io.ratelimit.remote.inflight.RegisterStore.Reply;
 import java.time.Duration;

@@ -4,6 +4,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.CompareAndSetBucketStore.BucketName;
 import io.ratelimit.SharedSlots;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.remote.inflight.RegisterStore.CarriedClaim;
 import io.ratelimit.remote.inflight.RegisterStore.Claim;
 import io.ratelimit.remote.inflight.RegisterStore.Reply;
 import java.util.List;

@@ -6,6 +6,7 @@ import io.ratelimit.Decision.Outcome;
 import io.ratelimit.SharedSlots;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
+import io.ratelimit.remote.inflight.RegisterStore.CarriedClaim;
 import io.ratelimit.remote.inflight.RegisterStore.Reply;
 import java.time.Duration;
 import java.util.ArrayList;

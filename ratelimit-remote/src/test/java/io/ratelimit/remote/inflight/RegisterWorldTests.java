@@ -12,6 +12,7 @@ import io.ratelimit.ManualTimeSource;
 import io.ratelimit.SharedSlots.Request;
 import io.ratelimit.SharedSlots.Slot;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.remote.inflight.RegisterStore.CarriedClaim;
 import io.ratelimit.remote.inflight.RegisterStore.Claim;
 import io.ratelimit.remote.inflight.RegisterStore.Reply;
 import java.time.Duration;

@@ -16,6 +16,7 @@ import io.ratelimit.SharedSlots.Slot;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
+import io.ratelimit.remote.inflight.RegisterStore.CarriedClaim;
 import io.ratelimit.remote.inflight.RegisterStore.Claim;
 import io.ratelimit.remote.inflight.RegisterStore.Reply;
 import java.time.Duration;
