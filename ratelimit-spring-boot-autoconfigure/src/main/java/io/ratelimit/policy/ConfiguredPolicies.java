@@ -17,7 +17,7 @@ import io.ratelimit.key.OverrideTable;
 import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
-import io.ratelimit.key.RequestLimit;
+import io.ratelimit.key.RequestKey.RequestLimit;
 import io.ratelimit.key.RequestTier;
 import io.ratelimit.policy.BackendProperties.BackendKind;
 import io.ratelimit.policy.RateLimitProperties.AppliesTo;

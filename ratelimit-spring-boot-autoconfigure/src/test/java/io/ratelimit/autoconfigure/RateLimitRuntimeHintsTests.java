@@ -11,7 +11,7 @@ import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestFacts;
-import io.ratelimit.key.RequestLimit;
+import io.ratelimit.key.RequestKey.RequestLimit;
 import io.ratelimit.key.RequestTier;
 import io.ratelimit.key.ip.IpNetwork;
 import io.ratelimit.policy.RateLimitProperties.MaxWait;
