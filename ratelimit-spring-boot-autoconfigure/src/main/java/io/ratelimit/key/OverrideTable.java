@@ -6,7 +6,6 @@ import io.ratelimit.Keys;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.key.ip.ClientIp;
-import io.ratelimit.key.ip.IpAddress;
 import io.ratelimit.key.ip.IpNetwork;
 import java.util.Collection;
 import java.util.Comparator;
@@ -85,17 +84,16 @@ public final class OverrideTable {
     }
 
     private @Nullable Rule findNetwork(String[] parts) {
-        IpAddress address = ClientIp.addressOf(parts[ipIndex]);
+        IpNetwork address = ClientIp.addressOf(parts[ipIndex]);
         if (address == null) {
             return null;
         }
         String key = withoutAddress(parts);
         for (int prefix : prefixes) {
-            if (!address.isIpv4() || prefix >= IpAddress.MAPPED_PREFIX) {
-                Rule rule = networks.get(new Match(new IpNetwork(address, prefix), key));
-                if (rule != null) {
-                    return rule;
-                }
+            IpNetwork network = address.widened(prefix);
+            Rule rule = network == null ? null : networks.get(new Match(network, key));
+            if (rule != null) {
+                return rule;
             }
         }
         return null;

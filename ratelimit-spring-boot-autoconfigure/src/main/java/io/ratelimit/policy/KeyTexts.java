@@ -64,9 +64,9 @@ record KeyTexts(List<KeyPart> parts, boolean ignoreCase, int ipv6Prefix) {
 
     private IpNetwork network(String text) {
         IpNetwork network = IpNetwork.of(text);
-        if (!network.isAddress() && !network.first().isIpv4() && network.prefix() > ipv6Prefix) {
+        if (network.isPartOfClient(ipv6Prefix)) {
             throw new IllegalArgumentException("'" + text + "' is smaller than the network of one client: write '"
-                    + network.first().network(ipv6Prefix) + "', or raise 'ratelimit.client-ip.ipv6-prefix'");
+                    + network.clientText(ipv6Prefix) + "', or raise 'ratelimit.client-ip.ipv6-prefix'");
         }
         return network;
     }
@@ -138,8 +138,7 @@ record KeyTexts(List<KeyPart> parts, boolean ignoreCase, int ipv6Prefix) {
 
     /** Returns the client that the network identifies, in canonical form; null for a network of several clients. */
     private @Nullable String client(IpNetwork network) {
-        boolean isClient = network.isAddress() || !network.first().isIpv4() && network.prefix() == ipv6Prefix;
-        return isClient ? network.first().text(ipv6Prefix) : null;
+        return network.isClient(ipv6Prefix) ? network.clientText(ipv6Prefix) : null;
     }
 
     /** Returns the method as a key has it; throws with this message for a text that HTTP doesn't define as a method. */

@@ -83,12 +83,13 @@ public final class ClientIp {
     }
 
     /**
-     * Returns the address in a canonical text, or the first address of the network in it; null if the text contains
-     * neither.
+     * Returns the address in a canonical text, or the first address of the network in it, as a network of one address; null
+     * if the text contains neither.
      */
-    public static @Nullable IpAddress addressOf(String canonical) {
+    public static @Nullable IpNetwork addressOf(String canonical) {
         int slash = canonical.indexOf('/');
-        return IpAddressReader.read(canonical, 0, slash < 0 ? canonical.length() : slash);
+        IpAddress address = IpAddressReader.read(canonical, 0, slash < 0 ? canonical.length() : slash);
+        return address == null ? null : new IpNetwork(address, IpNetwork.MAX_PREFIX);
     }
 
     private IpAddress client(IpAddress peer, List<String> lines) {

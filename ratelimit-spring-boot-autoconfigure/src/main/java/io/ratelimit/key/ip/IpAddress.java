@@ -8,12 +8,12 @@ import org.jspecify.annotations.Nullable;
  * @param high the first 64 bits
  * @param low the last 64 bits
  */
-public record IpAddress(long high, long low) {
+record IpAddress(long high, long low) {
 
     private static final long MAPPED = 0xffffL;
 
     /** The number of bits in a mapped address before those of IPv4. */
-    public static final int MAPPED_PREFIX = 96;
+    static final int MAPPED_PREFIX = 96;
 
     /**
      * Creates an IPv4 address.
@@ -26,12 +26,12 @@ public record IpAddress(long high, long low) {
     }
 
     /** Parses an address as a peer or a proxy sends it, with an optional port; returns null if the text is none. */
-    public static @Nullable IpAddress of(String text) {
+    static @Nullable IpAddress of(String text) {
         return IpAddressReader.read(text, 0, text.length());
     }
 
     /** Returns whether this is an IPv4 address mapped into IPv6. */
-    public boolean isIpv4() {
+    boolean isIpv4() {
         return high == 0 && low >>> 32 == MAPPED;
     }
 
@@ -53,7 +53,7 @@ public record IpAddress(long high, long low) {
      * Returns the canonical form: dotted for IPv4; for IPv6 the network, because a client has all addresses of such a
      * network.
      */
-    public String text(int ipv6Prefix) {
+    String text(int ipv6Prefix) {
         return isIpv4() ? dotted() : network(ipv6Prefix);
     }
 
@@ -63,7 +63,7 @@ public record IpAddress(long high, long low) {
     }
 
     /** Returns the text of the IPv6 network around this address. */
-    public String network(int prefix) {
+    String network(int prefix) {
         IpAddress network = masked(prefix);
         int shown = (prefix + 15) / 16;
         StringBuilder text = new StringBuilder(48);

@@ -1,6 +1,7 @@
 package io.ratelimit.key.ip;
 
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A network of addresses, or one address: {@code 10.0.0.0/8}, {@code 2001:db8::/32}, {@code 192.0.2.7}.
@@ -10,7 +11,7 @@ import java.util.regex.Pattern;
  */
 public record IpNetwork(IpAddress first, int prefix) {
 
-    private static final int MAX_PREFIX = 128;
+    static final int MAX_PREFIX = 128;
     private static final Pattern PREFIX = Pattern.compile("[0-9]{1,3}");
 
     public IpNetwork {
@@ -60,8 +61,28 @@ public record IpNetwork(IpAddress first, int prefix) {
     }
 
     /** Returns whether the network contains an address; an IPv4 network contains no IPv6 address, and vice versa. */
-    public boolean contains(IpAddress address) {
+    boolean contains(IpAddress address) {
         return first.isIpv4() == address.isIpv4() && first.sharesPrefix(address, prefix);
+    }
+
+    /** Returns the network of a shorter prefix around this one; null if an IPv4 network has no such prefix. */
+    public @Nullable IpNetwork widened(int shorter) {
+        return first.isIpv4() && shorter < IpAddress.MAPPED_PREFIX ? null : new IpNetwork(first, shorter);
+    }
+
+    /** Returns whether one IPv6 client has more addresses than the network. */
+    public boolean isPartOfClient(int ipv6Prefix) {
+        return !isAddress() && !first.isIpv4() && prefix > ipv6Prefix;
+    }
+
+    /** Returns the text of the IPv6 client that has the first address, or of an IPv4 address. */
+    public String clientText(int ipv6Prefix) {
+        return first.text(ipv6Prefix);
+    }
+
+    /** Returns whether the network has the addresses of one client, or one of them. */
+    public boolean isClient(int ipv6Prefix) {
+        return isAddress() || !first.isIpv4() && prefix == ipv6Prefix;
     }
 
     public boolean isAddress() {
