@@ -2,7 +2,6 @@ package io.ratelimit;
 
 import static io.ratelimit.Check.check;
 
-import io.ratelimit.Charge.Share;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.InFlightCalls.Taker;
 import io.ratelimit.ThrottleListener.Event;
@@ -278,7 +277,7 @@ public final class Throttlers {
             return inFlight.snapshot(charge);
         }
         BucketSnapshot own = store.snapshot(charge);
-        Share share = charge.share();
+        Charge.Share share = charge.share();
         if (share == null || share.guaranteed() == null) {
             return own;
         }
