@@ -8,7 +8,6 @@ import io.ratelimit.redis.RedisBucketStore.Timing;
 import io.ratelimit.redis.RedisScript.Running;
 import io.ratelimit.redis.RedisScript.ScriptReply;
 import io.ratelimit.redis.RedisScript.Started;
-import io.ratelimit.redis.ScriptCalls.Takes;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
@@ -54,6 +53,13 @@ final class GatheredTakes {
     GatheredTakes(ScriptCalls calls, Supplier<Executor> sender) {
         this.calls = calls;
         this.sender = sender;
+    }
+
+    /** Charges that are taken at once, all or none, with the leases that are requested. */
+    interface Takes {
+        List<Charge> charges();
+
+        List<LeaseRequest> leases();
     }
 
     /** A take, whose reply has its buckets alone. */
@@ -180,6 +186,30 @@ final class GatheredTakes {
         }
     }
 
+    /** Starts to make each of several takes by itself. The reply leaves out the buckets of those that are to be made alone. */
+    static Running startEach(ScriptCalls calls, List<? extends Takes> several) {
+        List<Charge> charges = new ArrayList<>(several.size());
+        List<byte[]> arguments = new ArrayList<>(several.size());
+        StringBuilder word = new StringBuilder("each");
+        for (Takes takes : several) {
+            for (int i = 0; i < takes.charges().size(); i++) {
+                Charge charge = takes.charges().get(i);
+                charges.add(charge);
+                arguments.add(calls.toTake(charge, LeaseRequest.find(takes.leases(), charge)));
+                word.append(i == 0 ? ' ' : '+');
+            }
+        }
+        return calls.start((to, serverMicros) -> {
+            to.add(charges.size());
+            charges.forEach(charge -> to.addKey(calls.key(charge)));
+            for (int i = 0; i < arguments.size(); i++) {
+                to.add(ScriptArguments.each(arguments, i));
+            }
+            to.add(word.toString());
+            calls.addTestTime(to);
+        });
+    }
+
     private List<Take> next() {
         List<Take> takes = new ArrayList<>();
         int buckets = 0;
@@ -201,7 +231,7 @@ final class GatheredTakes {
             return;
         }
         try {
-            Running call = calls.startEach(takes);
+            Running call = startEach(calls, takes);
             share(takes, call);
             call.whenComplete((reply, failure) -> ended(takes, reply, failure));
         } catch (RuntimeException | Error failed) {

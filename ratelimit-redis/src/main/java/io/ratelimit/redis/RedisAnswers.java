@@ -6,7 +6,9 @@ import io.ratelimit.Charge;
 import io.ratelimit.Charge.Share;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
+import io.ratelimit.LeasingBucketStore.Grant;
 import io.ratelimit.redis.RedisBucketStore.Timing;
+import io.ratelimit.redis.RedisScript.ScriptReply;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
@@ -138,5 +140,23 @@ final class RedisAnswers {
                 ticks.tokens(Math.max(ticks.full() - missing, 0)),
                 Duration.ofNanos(ticks.nanosUntil(ticks.untilNextToken(missing), now, calendar)),
                 Duration.ofNanos(ticks.nanosUntil(missing, now, calendar)));
+    }
+
+    /** Returns the bucket after a call for a lease. A bucket with leases has no calendar. */
+    static BucketSnapshot leasedFrom(Charge charge, RedisTickScale ticks, ScriptReply reply, int i) {
+        return snapshot(charge, ticks, reply.lacking(i), reply.now(i), null);
+    }
+
+    /** Returns the lease that the script took. */
+    static Grant grant(Charge charge, RedisTickScale ticks, ScriptReply reply, int i) {
+        long missing = reply.missing(i);
+        long returned = reply.returned(i);
+        long at = reply.at(i);
+        long begun = reply.begun(i);
+        return new Grant(
+                ticks.tokens(reply.leased(i)),
+                leasedFrom(charge, ticks, reply, i),
+                reply.now(i),
+                cost -> receipt(ticks, cost, missing, returned, at, begun));
     }
 }

@@ -9,7 +9,6 @@ import io.ratelimit.Charge;
 import io.ratelimit.Charge.Share;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
-import io.ratelimit.LeasingBucketStore.Grant;
 import io.ratelimit.LeasingBucketStore.LeaseRequest;
 import io.ratelimit.SharedSlots;
 import io.ratelimit.redis.RedisAnswers.ScriptReceipt;
@@ -54,13 +53,6 @@ final class ScriptCalls {
         GIVE;
 
         private final byte[] word = name().toLowerCase(Locale.ROOT).getBytes(StandardCharsets.US_ASCII);
-    }
-
-    /** A call that takes all of its charges at once or none, with the leases that are requested. */
-    interface Takes {
-        List<Charge> charges();
-
-        List<LeaseRequest> leases();
     }
 
     byte[] key(Charge charge) {
@@ -118,29 +110,13 @@ final class ScriptCalls {
         return start(Operation.LEASE, charge, ScriptArguments.toLease(ticks, charge.cost(), 0, maxTokens));
     }
 
-    /** Starts to make each of several calls by itself. The reply leaves out the buckets of those that are to be made alone. */
-    Running startEach(List<? extends Takes> calls) {
-        List<Charge> charges = new ArrayList<>(calls.size());
-        List<byte[]> arguments = new ArrayList<>(calls.size());
-        StringBuilder word = new StringBuilder("each");
-        for (Takes takes : calls) {
-            for (int i = 0; i < takes.charges().size(); i++) {
-                Charge charge = takes.charges().get(i);
-                LeaseRequest lease = LeaseRequest.find(takes.leases(), charge);
-                charges.add(charge);
-                arguments.add(lease == null ? toTake(charge, Timing.AT_ONCE) : toLease(lease, charge.cost()));
-                word.append(i == 0 ? ' ' : '+');
-            }
-        }
-        return script.start((to, serverMicros) -> {
-            to.add(charges.size());
-            charges.forEach(charge -> to.addKey(key(charge)));
-            for (int i = 0; i < arguments.size(); i++) {
-                to.add(ScriptArguments.each(arguments, i));
-            }
-            to.add(word.toString());
-            addTime(to, time.getAsLong());
-        });
+    Running start(RedisScript.Arguments arguments) {
+        return script.start(arguments);
+    }
+
+    /** Returns the argument to take from a bucket at once. */
+    byte[] toTake(Charge charge, @Nullable LeaseRequest lease) {
+        return lease == null ? toTake(charge, Timing.AT_ONCE) : toLease(lease, charge.cost());
     }
 
     /** Starts to take all of the charges or none, with the leases that are requested. */
@@ -239,7 +215,7 @@ final class ScriptCalls {
     }
 
     private Running start(Operation operation, List<Charge> charges, byte[][] arguments, RedisLanes lanes) {
-        return script.start(new BucketArguments(operation, charges, arguments, lanes));
+        return start(new BucketArguments(operation, charges, arguments, lanes));
     }
 
     /** The keys and arguments of a call for buckets. */
@@ -297,11 +273,16 @@ final class ScriptCalls {
             if (operation != Operation.TAKE || now != RedisBucketStore.SERVER_TIME) {
                 to.add(operation.word);
             }
-            addTime(to, now);
+            addTestTime(to, now);
         }
     }
 
-    private static void addTime(CommandArgs<byte[], byte[]> to, long now) {
+    /** Adds the time of a test. */
+    void addTestTime(CommandArgs<byte[], byte[]> to) {
+        addTestTime(to, time.getAsLong());
+    }
+
+    private static void addTestTime(CommandArgs<byte[], byte[]> to, long now) {
         if (now != RedisBucketStore.SERVER_TIME) {
             to.add(now);
         }
@@ -403,12 +384,7 @@ final class ScriptCalls {
     BucketSnapshot lease(LeaseRequest lease, Deadline.Call call) {
         ScriptReply reply = RedisScript.result(start(Operation.LEASE, lease.charge(), toLease(lease, 0)), call);
         grant(List.of(lease.charge()), List.of(lease), reply);
-        return leasedFrom(lease.charge(), reply, 0);
-    }
-
-    /** Returns the bucket after a call for a lease. A bucket with leases has no calendar. */
-    private BucketSnapshot leasedFrom(Charge charge, ScriptReply reply, int i) {
-        return RedisAnswers.snapshot(charge, ticks(charge), reply.lacking(i), reply.now(i), null);
+        return RedisAnswers.leasedFrom(lease.charge(), ticks(lease.charge()), reply, 0);
     }
 
     /** Passes leases to their requests, if the script took some. */
@@ -416,16 +392,7 @@ final class ScriptCalls {
         for (int i = 0; i < charges.size(); i++) {
             LeaseRequest lease = LeaseRequest.find(leases, charges.get(i));
             if (lease != null && reply.leased(i) > 0) {
-                RedisTickScale ticks = ticks(lease.charge());
-                long missing = reply.missing(i);
-                long returned = reply.returned(i);
-                long at = reply.at(i);
-                long begun = reply.begun(i);
-                lease.grant(new Grant(
-                        ticks.tokens(reply.leased(i)),
-                        leasedFrom(lease.charge(), reply, i),
-                        reply.now(i),
-                        cost -> RedisAnswers.receipt(ticks, cost, missing, returned, at, begun)));
+                lease.grant(RedisAnswers.grant(lease.charge(), ticks(lease.charge()), reply, i));
             }
         }
     }

@@ -11,9 +11,9 @@ import io.ratelimit.LeasingBucketStore.LeaseRequest;
 import io.ratelimit.Specs;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
+import io.ratelimit.redis.GatheredTakes.Takes;
 import io.ratelimit.redis.RedisBucketStore.Timing;
 import io.ratelimit.redis.RedisScript.ScriptReply;
-import io.ratelimit.redis.ScriptCalls.Takes;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -121,7 +121,7 @@ class SharedCallsAgreementTests {
 
     /** Makes the calls in both ways. Those that the shared call leaves out are made after all others. */
     private void make(List<Call> calls, String step) {
-        ScriptReply reply = shared.startEach(calls).join();
+        ScriptReply reply = GatheredTakes.startEach(shared, calls).join();
         List<Call> left = new ArrayList<>();
         int bucket = 0;
         for (Call call : calls) {

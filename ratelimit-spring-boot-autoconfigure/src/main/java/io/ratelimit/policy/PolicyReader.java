@@ -76,37 +76,32 @@ record PolicyReader(
         List<String> parts = keyParts();
         ThrottlePolicy policy = valid(property, name, () -> ThrottlePolicy.of(name, spec, parts));
         int maxKeys = properties.maxKeys();
-        RetryJitter jitter = properties.retryJitter();
         ThrottlePolicy read = valid(property + ".max-keys", maxKeys, () -> policy.withMaxKeys(maxKeys))
                 .withTiers(tiers(spec))
                 .withIgnoreCase(properties.ignoreCase())
                 .withMode(properties.mode().weaker(application.mode()))
-                .withRetryJitter(jitter == null ? RetryJitter.NONE : jitter);
-        return withLease(withWaiting(new ShareReader(property, properties, backend, byTransaction()).read(read)));
-    }
-
-    private boolean byTransaction() {
-        return application.redis().strategy() == Strategy.TRANSACTION;
+                .withRetryJitter(requireNonNullElse(properties.retryJitter(), RetryJitter.NONE));
+        boolean byTransaction = application.redis().strategy() == Strategy.TRANSACTION;
+        return withLease(withWaiting(new ShareReader(property, properties, backend, byTransaction).read(read)));
     }
 
     private BucketSpec spec() {
         Rate rate = properties.rate();
         Long capacity = properties.capacity();
+        Integer inFlight = properties.inFlight();
         checkZone();
         if (rate == null) {
-            if (properties.inFlight() == null) {
+            if (inFlight == null) {
                 throw noRate("throttle policy", name, property);
             }
             checkWithoutRate();
-            int inFlight = properties.inFlight();
             BucketSpec slots = valid(property + ".in-flight", inFlight, () -> BucketSpec.inFlight(inFlight));
-            // requests' own limits have the refill of this spec
-            return properties.refill() == Refill.INTERVAL ? slots.withRefill(Refill.INTERVAL) : slots;
+            return properties.refill() == Refill.INTERVAL ? slots.withRefill(Refill.INTERVAL) : slots; // for own limits
         }
         BucketSpec spec = valid(property + ".rate", rate, () -> spec(rate, rate.tokens(), properties));
         BucketSpec sized =
                 capacity == null ? spec : valid(property + ".capacity", capacity, () -> spec.withCapacity(capacity));
-        return withSlots(sized, properties.inFlight(), property);
+        return withSlots(sized, inFlight, property);
     }
 
     private static BucketSpec withSlots(BucketSpec spec, @Nullable Integer inFlight, String at) {
@@ -128,8 +123,8 @@ record PolicyReader(
         }
         checkUnused(written, "rate", "rate: 600/1m", "'in-flight' takes no tokens.");
         boolean calendar = properties.limit() != null && properties.refill() == Refill.CALENDAR;
-        String period = "the period of an own limit is that of the policy's calendar.";
-        checkUnused(Map.of("refill", calendar), "rate", "rate: 10000/month", period);
+        checkUnused(
+                Map.of("refill", calendar), "rate", "rate: 10000/month", "own limits have the period of its calendar.");
     }
 
     private void checkUnused(Map<String, Boolean> written, String missing, String example, String reason) {
@@ -153,7 +148,7 @@ record PolicyReader(
     /** Without slots in Redis, each instance alone would let as many requests run as the policy allows in all. */
     private void checkPlaceOfSlots() {
         String inFlight = inFlight(property, properties);
-        boolean shares = backend == BackendKind.REDIS && !byTransaction();
+        boolean shares = backend == BackendKind.REDIS && application.redis().strategy() != Strategy.TRANSACTION;
         if (inFlight != null && backend != null && backend != BackendKind.LOCAL && !shares) {
             throw new RateLimitConfigurationException(
                     "The throttle policy '" + name
@@ -333,11 +328,10 @@ record PolicyReader(
     }
 
     private ThrottlePolicy withLease(ThrottlePolicy policy) {
-        Duration lease =
-                properties.lease() == null ? Duration.ZERO : properties.lease().duration();
-        if (lease.isZero()) {
+        if (properties.lease() == null || properties.lease().duration().isZero()) {
             return policy;
         }
+        Duration lease = properties.lease().duration();
         if (backend == BackendKind.LOCAL) {
             throw wrongLease(
                     "takes tokens from Redis or a database ahead, but the buckets of the policy are in memory",
