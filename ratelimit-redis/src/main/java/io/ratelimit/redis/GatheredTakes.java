@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  * leaves out takes that need more than its shortest path, or whose buckets it can't read or write; each of them is made alone
  * afterwards. After an error reply all takes of the call are made alone, since Redis took nothing: the error may concern one
  * key, or a cluster or proxy rejects scripts with several keys. The next {@value #TAKES_ALONE} takes are alone too, so that
- * lasting errors cost few calls, and so they are after a call that made none of its takes. A proxy that replies with an error although Redis ran the script has tokens taken twice, so
+ * lasting errors cost few calls. A proxy that replies with an error although Redis ran the script has tokens taken twice, so
  * that less is granted, not more.
  */
 final class GatheredTakes {
@@ -244,9 +244,6 @@ final class GatheredTakes {
             alone.set(TAKES_ALONE);
             takes.forEach(Take::takeAlone);
             return;
-        }
-        if (failure == null && !reply.hasAny()) {
-            alone.set(TAKES_ALONE);
         }
         int bucket = 0;
         for (Take take : takes) {

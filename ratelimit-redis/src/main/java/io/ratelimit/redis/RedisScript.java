@@ -23,7 +23,6 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
-import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -216,11 +215,6 @@ final class RedisScript {
         /** Returns whether there is a reply for a bucket, or for a lane or a register behind the buckets. */
         boolean has(int bucket) {
             return NUMBERS * bucket < numbers.length && now(bucket) != 0;
-        }
-
-        /** Returns whether there is a reply for any bucket. */
-        boolean hasAny() {
-            return IntStream.range(0, numbers.length / NUMBERS).anyMatch(this::has);
         }
 
         /** Returns the reply for some of the buckets, which follow each other. */

@@ -219,7 +219,8 @@ local function expiry(at, missing, n, s)
     return math.ceil((at + math.ceil(missing / n) * s - at % s) / LIFE) * LIFE
 end
 
--- The same for a lease, and for a take from a bucket whose value has nothing but leases behind its spec. Returns the reply first.
+-- Does what take_at_once does, for a lease, and for a take from a bucket whose value has nothing but leases behind its spec. Returns
+-- the reply first.
 local function lease_at_once(key, now, n, s, full, price, wait, micros, most, spec)
     local value = redis.pcall('GET', key)
     local at, missing, begun, leased, lease_end = now, 0, now, 0, 0
@@ -279,10 +280,11 @@ local function wanted_lease(argument)
     return n, s, full, price, wait, micros, most, string.sub(argument, 57)
 end
 
--- An error of one bucket concerns no other call: the caller makes its call alone, and gets the error then.
+-- A bucket that can't be read concerns no other call: the caller makes its call alone, and gets the error then. An error of the
+-- first write, as of a full memory, concerns all calls, and nothing is taken.
 if string.byte(operation) == 101 then -- each
     local replies, values, micros, lives = {}, {}, {}, {}
-    local first, decided, allowed = 1, true, true
+    local first, decided, allowed, write = 1, true, true, redis.call
     local n, s, full, price, wait, spec
     for i = 1, #KEYS do
         local key, argument = KEYS[i], ARGV[i]
@@ -296,7 +298,7 @@ if string.byte(operation) == 101 then -- each
             local value, life, same = take_at_once(key, now, n, s, full, price, wait, spec)
             if value then
                 replies[i], values[i], micros[i], lives[i] = value, value, life, same
-            else
+            elseif wait == 0 then
                 replies[i], values[i], micros[i], lives[i] = lease_at_once(key, now, n, s, full, price, wait, 0, 0, spec)
             end
         end
@@ -306,7 +308,8 @@ if string.byte(operation) == 101 then -- each
         end
         if string.byte(operation, 5 + i) ~= 43 then -- the last bucket of its call
             for j = first, decided and allowed and i or 0 do
-                decided = decided and not set(redis.pcall, KEYS[j], values[j], micros[j], lives[j])
+                decided = decided and not set(write, KEYS[j], values[j], micros[j], lives[j])
+                write = redis.pcall
             end
             for j = first, decided and 0 or i do
                 replies[j] = ''
@@ -324,7 +327,7 @@ if #KEYS == 1 and (at_once or operation == 'lease') and string.byte(ARGV[1]) < 1
         local n, s, full, price, wait, spec = wanted(ARGV[1])
         value, micros, lives = take_at_once(KEYS[1], now, n, s, full, price, wait, spec)
         reply = value
-        if not reply then
+        if not reply and wait == 0 then
             reply, value, micros, lives = lease_at_once(KEYS[1], now, n, s, full, price, wait, 0, 0, spec)
         end
     else

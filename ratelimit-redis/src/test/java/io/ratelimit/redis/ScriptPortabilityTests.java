@@ -52,7 +52,7 @@ class ScriptPortabilityTests {
 
     @BeforeEach
     void writeFiles() throws IOException {
-        copy("bucket.lua");
+        Files.write(directory.resolve("bucket.lua"), RedisScript.read(RedisScript.RESOURCE));
         copy("/histories.lua");
         SplittableRandom random = new SplittableRandom(1);
         Stream<BucketSpec> specs = Stream.concat(
@@ -96,6 +96,14 @@ class ScriptPortabilityTests {
                 .redirectErrorStream(true)
                 .start()
                 .inputReader(StandardCharsets.ISO_8859_1);
+    }
+
+    @Test
+    void theScriptIsSentWithoutItsComments() {
+        assertThat(new String(RedisScript.read(RedisScript.RESOURCE), StandardCharsets.UTF_8).lines())
+                .noneMatch(line -> line.strip().startsWith("--"))
+                .contains("local function take_at_once(key, now, n, s, full, price, wait, spec)")
+                .hasSizeGreaterThan(600);
     }
 
     @Test
