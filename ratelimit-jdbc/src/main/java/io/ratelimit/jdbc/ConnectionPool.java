@@ -32,7 +32,7 @@ final class ConnectionPool {
     private final AtomicInteger opening = new AtomicInteger();
     private final AtomicInteger connecting = new AtomicInteger(); // the threads, also those that take too long
 
-    /** In the order of their last use, so that none rests so long that a firewall forgets it. */
+    /** In the order of their last use: a firewall may forget a connection that rests for minutes. */
     private final Queue<Session> idle = new ConcurrentLinkedQueue<>();
 
     private volatile boolean stopped;

@@ -59,7 +59,7 @@ final class BackgroundConnection<T> {
      */
     T get() {
         T open = connection;
-        return open != null ? open : resultOf(begin());
+        return open != null ? open : resultOf(present().connecting);
     }
 
     private static <T> T resultOf(CompletableFuture<T> connecting) {
@@ -77,9 +77,13 @@ final class BackgroundConnection<T> {
      * Returns the result of the present attempt to connect, which may have failed just now. Begins one if there is none. The
      * attempt goes on if the result is cancelled.
      */
-    synchronized CompletableFuture<T> begin() {
+    CompletableFuture<T> begin() {
+        return present().connecting.copy();
+    }
+
+    private synchronized Attempt<T> present() {
         Attempt<T> attempt = latest;
-        return (attempt != null && attempt.isUsable() ? attempt : attempt()).connecting.copy();
+        return attempt != null && attempt.isUsable() ? attempt : attempt();
     }
 
     /**

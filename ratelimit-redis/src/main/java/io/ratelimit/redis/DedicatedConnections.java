@@ -26,7 +26,7 @@ final class DedicatedConnections {
     private final Supplier<CompletableFuture<StatefulRedisConnection<byte[], byte[]>>> connect;
     private final Semaphore free = new Semaphore(MAX_CONNECTIONS, true);
 
-    /** In the order of their last use, so that none rests so long that a firewall forgets it. */
+    /** In the order of their last use: a firewall may forget a connection that rests for minutes. */
     private final Queue<StatefulRedisConnection<byte[], byte[]>> idle = new ConcurrentLinkedQueue<>();
 
     /** @param connect opens a connection that doesn't reconnect by itself: a new connection watches no keys */

@@ -148,7 +148,9 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
                 throw location.invalid(
                         "has a settle, and names the throttle policy '" + name + "' twice",
                         "Name the policy once, or remove the settle.");
-            } else if (other != null && !Objects.equals(charge.fallback(), other.fallback())) {
+            } else if (other != null
+                    && (charge.condition() == null || other.condition() == null)
+                    && !Objects.equals(charge.fallback(), other.fallback())) {
                 throw location.invalid(
                         "has two fallbacks, or one and none, for the throttle policy '" + name + "'",
                         "Name the policy once, or give both annotations the same fallback.");

@@ -175,6 +175,12 @@ class RateLimitedFailureTests {
     }
 
     @Test
+    void annotationsOfOnePolicyMayDifferInFallbackByCondition() {
+        runner.withBean(FallsBackByCondition.class)
+                .run(context -> assertThat(context).hasNotFailed());
+    }
+
+    @Test
     void anUnknownPolicyIsReportedWithTheNearestName() {
         runner.withBean(Unknown.class).run(context -> {
             RateLimitConfigurationException failure = (RateLimitConfigurationException) context.getStartupFailure();
@@ -401,6 +407,15 @@ class RateLimitedFailureTests {
         long call() {
             return 1;
         }
+    }
+
+    static class FallsBackByCondition {
+
+        @RateLimited(policy = "search", key = "#user", condition = "#user != null", fallback = "none")
+        @RateLimited(policy = "search", key = "#tenant", condition = "#user == null")
+        public void call(String user, String tenant) {}
+
+        public void none(String user, String tenant) {}
     }
 
     static class FallsBackOnce {

@@ -19,7 +19,7 @@ import java.util.concurrent.CompletableFuture;
  * <pre>
  * remove registers past their deadline;  a number not above the register's changes nothing
  * usable = max(0, min(want, max(limit - slots of the others, usable so far)))
- * slots  = max(have, usable);  deadline = now + time to live
+ * slots  = max(have, usable);  deadline = now + time to live;  those of the others are at most that, if the clock went back
  * </pre>
  *
  * <p>The usable slots of all registers are never more than the limit. A claim either doesn't raise those of its own register, or
