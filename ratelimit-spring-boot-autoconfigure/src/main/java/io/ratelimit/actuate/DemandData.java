@@ -45,7 +45,8 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
         throttlers.all().stream()
                 .map(PolicyThrottler::policy)
                 .filter(policy -> policy.mode() != ThrottlePolicy.Mode.OFF
-                        && policy.spec().hasRate())
+                        && policy.spec().hasRate()
+                        && listener.demand(policy.name(), null) != null)
                 .forEach(policy -> limits.put(
                         policy.name(),
                         Stream.concat(

@@ -43,6 +43,10 @@ record DemandReader(DemandListener listener, ConfiguredPolicies policies) {
      * @param showKeys whether to include the texts of keys
      */
     PolicyDemandDescriptor read(ThrottlePolicy policy, double touch, Duration within, boolean showKeys) {
+        if (listener.demand(policy.name(), null) == null) {
+            throw new RateLimitsProblems.NotFoundException(
+                    "demand is not measured, because the application's Throttlers don't call the DemandListener");
+        }
         Function<@Nullable String, DemandDescriptor> demand = tier -> describe(
                 Objects.requireNonNull(listener.demand(policy.name(), tier)),
                 policy.isGlobal(),

@@ -288,14 +288,11 @@ public record RequestKey(
                 if (spec == null) {
                     return null;
                 }
-                if (spec.inFlight() > 0 && policy.spec().inFlight() == 0) {
-                    throw new IllegalArgumentException(
-                            "it limits the requests in flight, but the policy has no in-flight");
-                }
-                if (spec.capacity() >= minCapacity) {
+                String reason = refusal(policy.spec(), spec);
+                if (reason == null) {
                     return underRefillOf(policy.spec(), spec.orElse(policy.spec()));
                 }
-                failures.failed(policy.name(), FACT, "its capacity is below the cost of a request");
+                failures.failed(policy.name(), FACT, reason);
             } catch (Exception | LinkageError | AssertionError | StackOverflowError failure) {
                 failures.failed(policy.name(), FACT, failure);
             }
@@ -303,11 +300,21 @@ public record RequestKey(
             return null;
         }
 
-        private static BucketSpec underRefillOf(BucketSpec policy, BucketSpec spec) {
-            if (policy.refill() == Refill.CALENDAR
-                    && !policy.rate().period().equals(spec.rate().period())) {
-                throw new IllegalArgumentException("the period of a calendar is the policy's");
+        /** Returns why a limit can't hold for a request; null if it can. */
+        private @Nullable String refusal(BucketSpec policy, BucketSpec spec) {
+            if (spec.inFlight() > 0 && policy.inFlight() == 0) {
+                return "it limits the requests in flight, but the policy has no in-flight";
+            } else if (spec.capacity() < minCapacity) {
+                return "its capacity is below the cost of a request";
             }
+            boolean otherPeriod =
+                    !policy.rate().period().equals(spec.orElse(policy).rate().period());
+            return otherPeriod && policy.refill() == Refill.CALENDAR
+                    ? "its period isn't that of the policy's calendar"
+                    : null;
+        }
+
+        private static BucketSpec underRefillOf(BucketSpec policy, BucketSpec spec) {
             if (spec.refill() == policy.refill() && spec.zone().equals(policy.zone())) {
                 return spec;
             }

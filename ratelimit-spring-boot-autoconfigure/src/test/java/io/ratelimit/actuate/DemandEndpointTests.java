@@ -3,11 +3,15 @@ package io.ratelimit.actuate;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.jayway.jsonpath.JsonPath;
+import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.ThrottleListener;
 import io.ratelimit.Throttlers;
+import io.ratelimit.TimeSource;
 import io.ratelimit.demand.DemandListener;
+import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.redis.TestRedis;
 import io.ratelimit.web.servlet.RawHttp.Response;
 import io.ratelimit.web.servlet.TestServer;
@@ -18,6 +22,8 @@ import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 import redis.embedded.RedisServer;
@@ -191,6 +197,26 @@ class DemandEndpointTests {
         Map<String, Object> demand =
                 JsonPath.read(get("/actuator/ratelimits/named/demand").body(), "$.demand");
         assertThat(demand).containsEntry("keys", 0).doesNotContainKeys("suggestion", "noSuggestion");
+    }
+
+    @Test
+    void throttlersOfTheApplicationMayMeasureNoDemand() {
+        String exposed = "management.endpoints.web.exposure.include: ratelimits, ratelimitdashboard\n";
+        server = TestServer.open(exposed + POLICIES, Api.class, OwnThrottlers.class)
+                .start();
+        assertRejected("enforced/demand", 404, "the application's Throttlers don't call the DemandListener");
+        assertThat(JsonPath.<Map<String, Object>>read(
+                        get("/actuator/ratelimitdashboard/demand").body(), "$.policies"))
+                .isEmpty();
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class OwnThrottlers {
+
+        @Bean
+        Throttlers throttlers(ConfiguredPolicies policies, BucketStore store, TimeSource time) {
+            return new Throttlers(policies.all(), store, time, ThrottleListener.NONE);
+        }
     }
 
     @Test

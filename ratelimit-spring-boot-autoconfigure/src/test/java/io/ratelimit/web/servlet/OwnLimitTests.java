@@ -188,6 +188,18 @@ class OwnLimitTests {
     }
 
     @Test
+    void theReasonOfARefusedLimitIsLogged(CapturedOutput output) {
+        PLANS.put("alice", "5/1h");
+        for (int i = 0; i < 2; i++) {
+            status("/quota", "alice");
+            server.advance(Duration.ofSeconds(10));
+        }
+        assertThat(output)
+                .contains("Throttle policy 'quota' could not determine its limit, so the policy's own applied"
+                        + " (its period isn't that of the policy's calendar)");
+    }
+
+    @Test
     void aCapacityBelowTheCostIsAFailure() {
         double before = failures("dear");
         PLANS.put("alice", "9/1h");
