@@ -1,6 +1,10 @@
 package io.ratelimit.benchmarks;
 
 import jakarta.servlet.Filter;
+import jakarta.servlet.FilterChain;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -9,11 +13,13 @@ import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
+import org.springframework.core.env.Environment;
 import org.springframework.http.HttpStatus;
 
 /**
- * The smallest web application with a filter that always sends the same rejection: the headers and the body that the
- * limits of the profile {@code refused} would send, prepared beforehand. Its cost is that of the server alone.
+ * The smallest web application with a filter that limits nothing: under the profile {@code allowed} it sets the two headers
+ * that the limits would set, under {@code refused} it always sends their rejection, both prepared beforehand. Its cost is that
+ * of the server alone.
  */
 @Configuration(proxyBeanMethods = false)
 @Import(HelloApplication.class)
@@ -30,11 +36,21 @@ public class FixedAnswerApplication {
 
     /** Stands at the place of the filter before authentication. */
     @Bean
-    FilterRegistrationBean<Filter> fixedAnswer() {
-        FilterRegistrationBean<Filter> registration =
-                new FilterRegistrationBean<>((request, response, chain) -> refuse((HttpServletResponse) response));
+    FilterRegistrationBean<Filter> fixedAnswer(Environment environment) {
+        FilterRegistrationBean<Filter> registration = new FilterRegistrationBean<>(
+                environment.matchesProfiles("refused")
+                        ? (request, response, chain) -> refuse((HttpServletResponse) response)
+                        : FixedAnswerApplication::allow);
         registration.setOrder(-9950);
         return registration;
+    }
+
+    private static void allow(ServletRequest request, ServletResponse response, FilterChain chain)
+            throws IOException, ServletException {
+        HttpServletResponse http = (HttpServletResponse) response;
+        http.setHeader("RateLimit-Policy", "\"per-ip-per-endpoint\";q=1000000000;w=1000");
+        http.setHeader("RateLimit", "\"per-ip-per-endpoint\";r=999999999;t=1");
+        chain.doFilter(request, response);
     }
 
     private static void refuse(HttpServletResponse response) throws IOException {

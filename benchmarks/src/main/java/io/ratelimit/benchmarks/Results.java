@@ -321,8 +321,8 @@ record Results(
         }
         text.line("")
                 .line(
-                        "The CPU is that of the process without the threads of the JIT compiler. `fixed-refused` is the refusal of"
-                                + " `ratelimit-refused` from a filter that always sends the same rejection: the floor.");
+                        "The CPU is that of the process without the threads of the JIT compiler. `fixed-allowed` and `fixed-refused`"
+                                + " are the floor: the headers, and the refusal, of `ratelimit` from a filter that limits nothing.");
     }
 
     /** The CPU of a request, to that of one without limits. */
