@@ -87,12 +87,10 @@ record Backlog(
         return owedTo != BucketState.CLOSED && owedTo == fullAt;
     }
 
-    /** Returns this backlog with the state before a conversion. */
     Backlog with(BucketConversion origin) {
         return new Backlog(promised, origin, fastest, cut, larger, owedTo, bucket);
     }
 
-    /** Returns the backlog of the same bucket after a conversion between two specs, with these components. */
     Backlog after(
             BucketSpec before,
             BucketSpec present,
@@ -105,7 +103,6 @@ record Backlog(
         return new Backlog(promised, origin, fastestWith(before), cut, stillLarger, owedTo, bucket);
     }
 
-    /** Returns the fastest spec that the bucket has had, with the present one. */
     private BucketSpec fastestWith(BucketSpec present) {
         return fastest == null || perNano(present) > perNano(fastest) ? present : fastest;
     }
@@ -114,14 +111,12 @@ record Backlog(
         return (double) spec.rate().tokens() / spec.rate().period().toNanos();
     }
 
-    /** Returns this backlog of an identified bucket. */
     Backlog identified() {
         return bucket == null
                 ? new Backlog(promised, origin, fastest, cut, larger, owedTo, new ConvertedBucket())
                 : this;
     }
 
-    /** Returns this backlog for a copy of an identified bucket. */
     Backlog copied() {
         return bucket == null ? this : new Backlog(promised, origin, fastest, cut, larger, owedTo, bucket.copy());
     }

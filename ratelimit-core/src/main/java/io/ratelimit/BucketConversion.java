@@ -107,12 +107,7 @@ record BucketConversion(TickScale scale, long fullAt, Backlog backlog, long conv
      */
     private record Converted(long missing, long advance, long advancedFrom) {}
 
-    /**
-     * Returns the state of another spec with the same tokens.
-     *
-     * @param closed the scale of the state that was closed for the conversion
-     * @param left the backlog of that state
-     */
+    /** Returns the state of another spec with the same tokens; the scale and the backlog are the closed state's. */
     BucketState to(TickScale other, TickScale closed, Backlog left, long nanos) {
         return other.base() == scale.base() ? restored(closed, left, nanos) : converted(other, closed, left, nanos);
     }

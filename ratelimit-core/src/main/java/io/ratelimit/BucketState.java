@@ -73,7 +73,6 @@ final class BucketState {
         this(scale, scale.at(nanos) + missing, 0, Backlog.NONE);
     }
 
-    /** Creates a state that was kept elsewhere. */
     BucketState(TickScale scale, long fullAt, long returned, Backlog backlog) {
         this.scale = scale;
         this.fullAt = fullAt;
@@ -351,7 +350,6 @@ final class BucketState {
         }
     }
 
-    /** Returns an equal state to {@link #replace} this one. */
     BucketState copy(long fullAt) {
         return new BucketState(scale, fullAt, 0, backlog.copied());
     }
@@ -373,7 +371,6 @@ final class BucketState {
         addReturned(price);
     }
 
-    /** Closes this state: no thread takes from it any more. */
     void close() {
         fullAt = CLOSED;
     }

@@ -93,7 +93,6 @@ public final class CalendarClock {
         throw new IllegalArgumentException("'" + spec.rate() + "' has no period of the calendar");
     }
 
-    /** Returns whether the period of a rate is a day, a week or a month. */
     static boolean hasPeriodOf(Rate rate) {
         return Stream.of(Unit.values()).anyMatch(unit -> unit.period.equals(rate.period()));
     }

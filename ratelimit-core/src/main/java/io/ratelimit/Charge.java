@@ -152,7 +152,6 @@ public record Charge(
      */
     public record Share(String key, @Nullable BucketSpec guaranteed, long leave, int lanes) {
 
-        /** Returns what a call without a lane may use. */
         Share withoutLane() {
             return new Share("", null, leave, lanes);
         }

@@ -205,7 +205,6 @@ public abstract class CompareAndSetBucketStore implements LeasingBucketStore {
         });
     }
 
-    /** The result of a call, and the buckets to write. */
     private record Result<T>(T value, Buckets buckets) {}
 
     /** The buckets of a reading, each read at its first use. */
@@ -241,7 +240,6 @@ public abstract class CompareAndSetBucketStore implements LeasingBucketStore {
             return grant;
         }
 
-        /** Returns the same buckets as they were read. */
         Buckets untouched() {
             return new Buckets(names, reading);
         }

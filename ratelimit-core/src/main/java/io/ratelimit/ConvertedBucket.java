@@ -53,7 +53,6 @@ final class ConvertedBucket {
         return latest == null ? state : latest;
     }
 
-    /** Closes the latest state, and returns it. */
     static BucketState close(BucketState state) {
         while (true) {
             BucketState latest = latest(state);

@@ -276,12 +276,10 @@ public final class Decision extends Verdict implements Serializable {
         return answers.isEmpty() ? NOTHING_ASKED : new Decision(answers, List.of());
     }
 
-    /** Returns this decision with what the decision of a shadow policy took. */
     Decision withShadow(Decision shadow) {
         return new Decision(this, 0, answers, joined(shadows, shadow.taken()), joined(held, shadow.held));
     }
 
-    /** Returns this decision with the slots that the call holds. */
     Decision holding(List<HeldSlot> held) {
         return this.held == held ? this : new Decision(this, 0, answers, shadows, held);
     }

@@ -198,7 +198,6 @@ final class ExpiringBuckets {
         return open(key, scale, nanos, new BucketState(scale, nanos));
     }
 
-    /** Returns the bucket of a key: the current one, converted to the scale's spec, or the new one. */
     BucketState open(String key, TickScale scale, long nanos, BucketState created) {
         return cache.asMap()
                 .compute(
@@ -259,11 +258,7 @@ final class ExpiringBuckets {
         return scales.estimatedSize();
     }
 
-    /**
-     * Forgets a bucket.
-     *
-     * @param keepFull whether a full bucket takes its place
-     */
+    /** Forgets a bucket, or replaces it by a full one. */
     void reset(String key, boolean keepFull) {
         cache.asMap().computeIfPresent(key, (sameKey, written) -> {
             TickScale scale = ConvertedBucket.latest(written).scale().base();
@@ -278,7 +273,6 @@ final class ExpiringBuckets {
         return cache.estimatedSize();
     }
 
-    /** Evicts the buckets that are due. */
     void cleanUp() {
         cache.cleanUp();
     }

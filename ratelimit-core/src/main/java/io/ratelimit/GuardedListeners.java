@@ -108,7 +108,6 @@ final class GuardedListeners implements ThrottleListener {
         }
     }
 
-    /** A method of a listener for one policy that gets a time. */
     private interface TimeNotification {
         void make(PolicyListener listener, long nanos);
     }
@@ -151,7 +150,6 @@ final class GuardedListeners implements ThrottleListener {
         }
     }
 
-    /** The listeners for one policy. */
     private record OfPolicy(List<Guarded<PolicyListener>> listeners) implements PolicyListener {
 
         @Override

@@ -21,7 +21,6 @@ final class InFlightCalls {
         /** @param slots the slots that the call needs beside the tokens; may be decided */
         Decision take(List<Charge> charges, List<Request> slots);
 
-        /** Returns whether the call may wait for a slot. */
         default boolean mayWait() {
             return false;
         }
@@ -58,7 +57,6 @@ final class InFlightCalls {
         this.graceNanos = time instanceof SystemTimeSource ? 0 : GRACE_NANOS;
     }
 
-    /** Returns whether any of the charges limits how many calls run at a time. */
     static boolean concern(List<Charge> charges) {
         for (int i = 0; i < charges.size(); i++) {
             if (charges.get(i).spec().inFlight() > 0) {
@@ -68,11 +66,7 @@ final class InFlightCalls {
         return false;
     }
 
-    /**
-     * Takes the slots of the charges, and the tokens by the taker. The decision of an allowed call holds the slots.
-     *
-     * @throws InterruptedWait if the thread is interrupted while the call waits for a slot
-     */
+    /** Takes the slots of the charges, and the tokens by the taker. The decision of an allowed call holds the slots. */
     Decision decide(List<Charge> charges, Taker tokens) {
         Call call = new Call(tokens.mayWait());
         try {
@@ -83,11 +77,7 @@ final class InFlightCalls {
         }
     }
 
-    /**
-     * Checks that the calls of a policy are counted where its buckets are.
-     *
-     * @throws IllegalArgumentException if processes share the buckets, but each of them counts its own calls
-     */
+    /** Checks that the calls of a policy are counted where its buckets are. */
     void checkPlace(ThrottlePolicy policy, BucketStore store) {
         Backend backend = policy.limitsInFlight() ? store.backend(policy) : null;
         if (backend != null && store.slots(policy) == null) {
@@ -97,7 +87,6 @@ final class InFlightCalls {
         }
     }
 
-    /** Returns how many calls of a charge's key run in this process. */
     int held(Charge charge) {
         return throttlers.of(charge.policy()).held(charge.key());
     }
@@ -109,7 +98,6 @@ final class InFlightCalls {
         return new BucketSnapshot(limit, charge.spec().rate(), free, Duration.ZERO, Duration.ZERO);
     }
 
-    /** The slots of one call. */
     private final class Call {
 
         private List<HeldSlot> held = List.of();

@@ -34,7 +34,6 @@ final class KeySlots {
     /** The queue of most keys, for which no call ever waits. Not changed. */
     private static final Deque<Waiter> NONE = new ArrayDeque<>(0);
 
-    /** The results of a take. */
     enum Take {
         TAKEN,
         DENIED,
@@ -52,7 +51,6 @@ final class KeySlots {
         STATE.set(this, 1);
     }
 
-    /** Returns how many slots are held. */
     int held() {
         int seen = state;
         return seen == CLOSED ? 0 : seen & ~WAITING;
@@ -72,7 +70,6 @@ final class KeySlots {
         }
     }
 
-    /** Returns the key. */
     String key() {
         return key;
     }
@@ -157,7 +154,6 @@ final class KeySlots {
         return waiter;
     }
 
-    /** A call that waits for a slot. */
     final class Waiter {
 
         private final IntSupplier limit;

@@ -87,7 +87,6 @@ public final class Keys {
         return join(parts);
     }
 
-    /** Returns the key that a key has in a tier of its policy. */
     static String inTier(String tier, String key) {
         return TIER + tier.length() + ":" + tier + key;
     }

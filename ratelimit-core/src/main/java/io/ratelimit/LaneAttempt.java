@@ -41,7 +41,6 @@ final class LaneAttempt {
         return pool;
     }
 
-    /** Moves this attempt to a later moment. */
     void move(BucketState pool, long nanos) {
         this.pool = pool;
         this.nanos = nanos;
@@ -50,8 +49,6 @@ final class LaneAttempt {
     /**
      * Takes from the pool, or from both, or from the lane ahead. Returns null if the tokens are missing, or the pool is
      * closed.
-     *
-     * @param mayWait whether the tokens may be taken ahead
      */
     @Nullable
     Answer take(boolean mayWait) {

@@ -82,11 +82,7 @@ final class Lanes {
         }
     }
 
-    /**
-     * Takes the tokens of a charge from the pool alone, or also from the charge's lane, or takes none.
-     *
-     * @param maxWaitNanos the longest time for which the call may wait for its lane, in nanoseconds
-     */
+    /** Takes the tokens of a charge from the pool alone, or also from the charge's lane, or takes none. */
     Answer take(Charge charge, Share share, long firstNanos, long maxWaitNanos) {
         pay(charge, firstNanos);
         BucketState pool = buckets.bucket(charge, firstNanos);
@@ -174,7 +170,6 @@ final class Lanes {
         return answer;
     }
 
-    /** Returns the answer that {@link #take} would give, and takes nothing. */
     Answer peek(Charge charge, Share share, long nanos, long maxWaitNanos) {
         pay(charge, nanos);
         Answer denial = denial(charge, share, buckets.peek(charge, nanos), nanos, maxWaitNanos);

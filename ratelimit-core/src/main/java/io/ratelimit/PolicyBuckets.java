@@ -259,7 +259,6 @@ final class PolicyBuckets {
                 : BucketConversion.missing(bucket, scale, nanos);
     }
 
-    /** Returns how many specs are kept because a bucket counts by them, or did until recently. */
     long specs() {
         return buckets.specs();
     }

@@ -29,7 +29,6 @@ final class PolicySlots {
 
     private final AtomicLong meanHeldNanos = new AtomicLong();
 
-    /** Returns how many slots are held. */
     int held() {
         int held = 0;
         for (KeySlots slots : keys.values()) {
@@ -38,7 +37,6 @@ final class PolicySlots {
         return held;
     }
 
-    /** Returns how many slots of a key are held. */
     int held(String key) {
         KeySlots slots = keys.get(key);
         return slots == null ? 0 : slots.held();
@@ -91,7 +89,6 @@ final class PolicySlots {
         keys.remove(closed.key(), closed);
     }
 
-    /** Releases a slot. */
     void release(KeySlots slots) {
         if (slots.release() && unused.get() != slots) {
             KeySlots before = unused.getAndSet(slots);
@@ -116,7 +113,6 @@ final class PolicySlots {
         meanHeldNanos.setOpaque(before == 0 ? heldNanos : before + (heldNanos - before) / REMEMBERED);
     }
 
-    /** Gives free slots to waiting calls after their limit was changed. */
     void limitChanged() {
         keys.values().forEach(KeySlots::handOver);
     }

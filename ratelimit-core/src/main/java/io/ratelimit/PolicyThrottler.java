@@ -56,12 +56,10 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
         return throttlers;
     }
 
-    /** Returns whether these throttlers have this one. */
     boolean isOf(Throttlers throttlers) {
         return this.throttlers == throttlers;
     }
 
-    /** Returns the queue of the policy's waiting calls. */
     WaitQueues.Queue queue() {
         return queue;
     }
@@ -82,7 +80,6 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
         return sharedSlots == null ? slots.held() : sharedSlots.held();
     }
 
-    /** Returns how many calls of a key run in this process. */
     int held(String key) {
         return sharedSlots == null ? slots.held(key) : sharedSlots.held(key);
     }
@@ -104,7 +101,6 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
         return spec.inFlight() == 0 ? BucketSpec.MAX_IN_FLIGHT : spec.inFlight();
     }
 
-    /** Returns the listener for this policy alone. */
     PolicyListener listener() {
         return listener;
     }
@@ -230,7 +226,6 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
         checks.add(check);
     }
 
-    /** The throttler of one bucket, in a tier if there is one. */
     private final class BucketThrottler implements Throttler {
 
         private final @Nullable String tier;

@@ -19,7 +19,6 @@ final class SipHash {
     /** Keeps the hash of a text's UTF-16 apart from that of a Latin-1 text with the same bytes. */
     private static final long FORM_WIDE = 1;
 
-    /** The hash of the keys of this process. */
     static final SipHash PROCESS = withRandomKey();
 
     private final long k0;

@@ -181,7 +181,6 @@ final class StoredBucket {
         }
     }
 
-    /** Reads a number of {@link #writeNumber}. */
     private static long readNumber(DataInputStream in) throws IOException {
         long number = 0;
         for (int shift = 0; shift < Long.SIZE; shift += 7) {
@@ -258,7 +257,6 @@ final class StoredBucket {
         return SLACK.plusNanos(nanosToKeep() + 1_000 * (atMicros - clockMicros));
     }
 
-    /** Returns the value as it was read. */
     byte @Nullable [] value() {
         return value;
     }
@@ -284,7 +282,6 @@ final class StoredBucket {
         return this;
     }
 
-    /** Returns the ticks that the bucket is missing because of leases. */
     private long leasedTicks() {
         return leases == null ? 0 : leases.missing(state.scale().at(nanos()));
     }
@@ -344,7 +341,6 @@ final class StoredBucket {
         return answer(charge, taken, maxWaitNanos, note);
     }
 
-    /** Returns the answer that {@link #take} would have, and takes nothing. */
     Answer peek(Charge charge, long maxWaitNanos) {
         long result = state.peek(charge.cost(), nanos(), maxWaitNanos);
         return answer(charge, result, maxWaitNanos, null);

@@ -23,12 +23,10 @@ record StoredLeases(long fullAt, long endMicros) {
      * there, after another 125 ms all 400.
      */
 
-    /** Returns these leases and one more. */
     StoredLeases with(long now, long held, long ticks, long end) {
         return new StoredLeases(now + Math.max(missing(now), held) + ticks, Math.max(endMicros, end));
     }
 
-    /** Returns the ticks that a bucket is missing because of its leases. */
     long missing(long now) {
         return BucketState.missing(fullAt, now);
     }

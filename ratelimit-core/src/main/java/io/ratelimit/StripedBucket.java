@@ -129,11 +129,7 @@ final class StripedBucket extends TokenBucket {
         return true;
     }
 
-    /**
-     * Closes all slices and puts back the rest of each.
-     *
-     * @return the time after the closing
-     */
+    /** Closes all slices, puts back the rest of each, and returns the time after the closing. */
     private long gather() {
         for (int i = 0; i < slices.length(); i++) {
             Slice slice = slices.get(i);

@@ -21,7 +21,6 @@ final class Take {
         return taken >= 0 || taken == NEVER_FITS || taken == BucketState.CLOSED;
     }
 
-    /** Returns the ticks missing after a take with this result. */
     static long missingAfter(BucketState state, long taken, long cost, long nanos) {
         if (taken >= 0) {
             return taken;
@@ -31,7 +30,6 @@ final class Take {
                 : state.scale().full() - state.scale().price(cost) - taken;
     }
 
-    /** Returns the outcome of a take with this result, for a call with this longest wait. */
     static Outcome outcome(long taken, long maxWaitNanos) {
         if (taken >= 0) {
             return Outcome.ALLOWED;
@@ -44,7 +42,6 @@ final class Take {
         return taken < 0 && taken != NEVER_FITS ? scale.nanosUntil(-taken, nanos) : 0;
     }
 
-    /** Returns the time until the tokens of a take with this result are due. */
     static long waitNanos(TickScale scale, long taken, long nanos) {
         return taken < 0 ? 0 : scale.nanosUntil(taken - scale.full(), nanos);
     }
@@ -69,11 +66,8 @@ final class Take {
     record Receipt(BucketState state, long due, long before) {
 
         /**
-         * Returns the receipt of a take.
-         *
-         * @param taken the result of the take
-         * @param returned {@link BucketState#returned()} as it was before the take; a later value would count too much as
-         *     given back
+         * @param returned {@link BucketState#returned()} as it was before the take; a later value would count too much
+         *     as given back
          */
         static Receipt of(BucketState state, long cost, long taken, long nanos, long returned) {
             TickScale scale = state.scale();

@@ -85,7 +85,6 @@ public final class ThrottlePolicy {
         }
     }
 
-    /** The properties of a policy to be created. */
     private static final class Draft {
 
         private final String name;
@@ -216,12 +215,10 @@ public final class ThrottlePolicy {
         return with(draft -> draft.shares = shares);
     }
 
-    /** Returns this policy as a version that belongs to a throttler. */
     ThrottlePolicy heldBy(PolicyThrottler throttler) {
         return with(draft -> draft.throttler = throttler);
     }
 
-    /** Returns the throttler that this version of the policy belongs to; null for a policy that was not added. */
     @Nullable
     PolicyThrottler throttler() {
         return throttler;

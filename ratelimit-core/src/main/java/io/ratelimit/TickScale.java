@@ -193,12 +193,10 @@ final class TickScale {
         return stepNanos > 1 || other.stepNanos > 1 || perStep * other.perToken > other.perStep * perToken;
     }
 
-    /** Returns whether a full bucket holds this many tokens. */
     boolean fits(long tokens) {
         return tokens <= capacity;
     }
 
-    /** Returns whether a full bucket holds this many tokens and as many as are to be left. */
     boolean fits(long tokens, long leave) {
         return tokens <= capacity - leave;
     }
@@ -241,7 +239,6 @@ final class TickScale {
         return stepNanos > 1 ? time.nanoTime() : start + (perStep == 1 ? tick : tick / perStep);
     }
 
-    /** Returns the beginning of the clock step of a moment. */
     long stepAt(long nanos) {
         return stepNanos == 1 ? nanos : nanos - Math.floorMod(nanos - start, stepNanos);
     }

@@ -25,11 +25,7 @@ abstract sealed class Verdict permits Decision, Answer {
         this.resetNanos = resetNanos;
     }
 
-    /**
-     * Creates the verdict of a bucket in this process, from the result of {@link BucketState#take}.
-     *
-     * @param leave the tokens that the call has to leave
-     */
+    /** Creates the verdict of a bucket in this process, from the result of {@link BucketState#take}. */
     Verdict(BucketState state, long cost, long leave, long taken, long nanos, long maxWaitNanos) {
         TickScale scale = state.scale();
         long missing = Take.missingAfter(state, taken, cost + leave, nanos);

@@ -16,8 +16,6 @@ final class WallCalendar {
     private volatile Latest latest;
 
     /**
-     * The latest period.
-     *
      * @param count the number of the latest period, with the shift
      * @param shift the number that is added to the numbers of the wall clock's periods
      */
@@ -30,7 +28,6 @@ final class WallCalendar {
         this.latest = new Latest(presentCount(), 0);
     }
 
-    /** Returns the number of the wall clock's period now. */
     private long presentCount() {
         return count(micros(time.wallNanos()));
     }
