@@ -29,7 +29,6 @@ final class BackendHealth {
     private boolean outageLogged;
     private int unloggedOutages;
 
-    /** @param name the name of the backend in the log */
     BackendHealth(String name, TimeSource time) {
         this.name = name;
         this.time = time;
@@ -42,7 +41,6 @@ final class BackendHealth {
         return state;
     }
 
-    /** Records a call that succeeded. */
     void succeeded() {
         if (state.condition() == Condition.MISCONFIGURED) {
             endMisconfiguration();
@@ -57,7 +55,6 @@ final class BackendHealth {
         }
     }
 
-    /** Records the end of an outage. */
     synchronized void recovered() {
         if (state.condition() == Condition.DOWN) {
             state = Backend.State.up();
@@ -118,7 +115,6 @@ final class BackendHealth {
         }
     }
 
-    /** Records a call that failed because of a misconfiguration. */
     synchronized void misconfigured(BackendException failure) {
         long now = time.nanoTime();
         misconfiguredAt = now;

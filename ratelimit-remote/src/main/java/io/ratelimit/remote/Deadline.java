@@ -356,7 +356,6 @@ public final class Deadline {
             return late(System.nanoTime(), leftNanos(), began, cause);
         }
 
-        /** A wait of at most the given time. */
         private interface Wait<T> {
             T get(long nanos) throws InterruptedException;
         }

@@ -80,11 +80,7 @@ final class ResilientCalls implements Backend {
     /** Answers in place of a call that returned nothing. */
     interface Fallback<T> {
 
-        /**
-         * Returns the answer.
-         *
-         * @param congested whether the reason is this process, and the backend may well be healthy
-         */
+        /** @param congested whether the reason is this process, and the backend may well be healthy */
         T answer(boolean congested);
     }
 

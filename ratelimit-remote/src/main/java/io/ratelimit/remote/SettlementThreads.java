@@ -78,7 +78,6 @@ final class SettlementThreads implements Executor {
         return pool;
     }
 
-    /** @throws RejectedExecutionException if too many settlements wait */
     @Override
     public synchronized void execute(Runnable settlement) {
         threads.execute(settlement);

@@ -108,7 +108,6 @@ final class BusyKey {
         return closed;
     }
 
-    /** Returns whether a call would make a claim. */
     synchronized boolean needsClaim(int limit) {
         return closed || register.awaited == 0 && queue.isEmpty() && !register.hasFree(limit - others, time.nanoTime());
     }

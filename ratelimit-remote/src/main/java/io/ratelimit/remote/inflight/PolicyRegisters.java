@@ -44,7 +44,6 @@ final class PolicyRegisters implements SharedSlots {
         }
     }
 
-    /** Returns whether a call for a key would make a claim. */
     boolean needsClaim(SharedSlots.Request request) {
         BusyKey busy = keys.get(request.charge().key());
         return busy == null || busy.needsClaim(request.charge().spec().inFlight());

@@ -43,12 +43,10 @@ final class Register {
         return now - until < 0 ? usable : 0;
     }
 
-    /** Returns whether a call has a slot. */
     boolean hasFree(int limit, long now) {
         return running < Math.min(limit, usable(now));
     }
 
-    /** Starts a call if it has a slot. */
     boolean start(int limit, long now) {
         boolean free = hasFree(limit, now);
         running += free ? 1 : 0;
@@ -81,7 +79,6 @@ final class Register {
         return new Claim(number, running, want, limit);
     }
 
-    /** Records the reply to a claim. */
     void replied(long number, int granted) {
         if (number == awaited) {
             awaited = 0;

@@ -28,8 +28,6 @@ final class SlotCall extends CompletableFuture<Outcome> implements SharedSlots.S
     }
 
     /**
-     * Decides this call.
-     *
      * @param fallback whether the rule for a failed backend decided
      * @param free about how many more calls of the key could start
      */

@@ -279,7 +279,6 @@ final class LeasedBucket {
         dropped = request.get() != null;
     }
 
-    /** Returns the leased tokens that may still be used. */
     long tokens(long now) {
         Lease older = previous;
         Lease latest = current;
@@ -372,7 +371,6 @@ final class LeasedBucket {
             return false;
         }
 
-        /** Takes as many of the tokens as this lease has at a moment, and returns their number. */
         long takeUpTo(long tokens, long now) {
             long left = get();
             while (left > 0 && tokens > 0 && isValid(now)) {
@@ -385,7 +383,6 @@ final class LeasedBucket {
             return 0;
         }
 
-        /** Returns the answer to a charge whose tokens were taken from this lease. */
         Answer answer(Charge charge, long now) {
             BucketSnapshot bucket = Objects.requireNonNull(grant).bucket();
             BucketSnapshot later = later(bucket, bucket.available() + get(), now - since);

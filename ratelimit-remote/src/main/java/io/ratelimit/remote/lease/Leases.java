@@ -305,7 +305,6 @@ public final class Leases {
         }
     }
 
-    /** Returns the bucket of an answer. */
     private static BucketSnapshot after(Answer answer) {
         BucketSpec spec = answer.charge().spec();
         return new BucketSnapshot(
