@@ -52,11 +52,7 @@ final class BackgroundConnection<T> {
         this.close = close;
     }
 
-    /**
-     * Returns the connection.
-     *
-     * @throws BackendException if it isn't open yet
-     */
+    /** @throws BackendException if the connection isn't open yet */
     T get() {
         T open = connection;
         return open != null ? open : resultOf(present().connecting);

@@ -83,7 +83,6 @@ final class CombinedTakes {
         }
     }
 
-    /** The takes of one call. */
     private record Batch(List<Take> takes, Started call) {
 
         /** Cancels the call if no take waits for it any more. */
@@ -156,7 +155,6 @@ final class CombinedTakes {
     /**
      * Takes a charge at once.
      *
-     * @return the answer, also if the charge is denied
      * @throws BackendException if the call failed, or its reply is late; the tokens may be taken then
      */
     Answer take(Charge charge, Deadline.Call call) {

@@ -125,7 +125,6 @@ final class GatheredTakes {
         }
     }
 
-    /** The takes of one call. */
     private record Shared(List<Take> takes, Running call) {
 
         void cancelIfAbandoned() {
@@ -151,7 +150,6 @@ final class GatheredTakes {
         return charge.share() == null && charge.spec().refill() != Refill.CALENDAR;
     }
 
-    /** Starts to take all of the charges at once, or none, with the leases that are requested. */
     Started start(List<Charge> charges, List<LeaseRequest> leases) {
         for (int i = 0; i < charges.size(); i++) {
             if (!mayShare(charges.get(i))) {

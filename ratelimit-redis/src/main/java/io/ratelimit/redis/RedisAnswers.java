@@ -29,7 +29,6 @@ final class RedisAnswers {
      */
     record ScriptReceipt(long step, long rest, long before, long begun) {
 
-        /** Returns the receipt of a take at the given moment that left the given ticks missing. */
         private static ScriptReceipt of(RedisTickScale ticks, long missing, long before, long micros, long begun) {
             long due = Math.max(missing - ticks.full(), 0);
             return new ScriptReceipt(ticks.step(micros) + due / ticks.perStep(), due % ticks.perStep(), before, begun);
@@ -41,11 +40,9 @@ final class RedisAnswers {
     /**
      * Returns the answer of a bucket that the tokens were taken from.
      *
-     * @param before the ticks missing before the take
      * @param returned the ticks that had been given back
      * @param now the moment of the take in microseconds, by the server's clock or by the calendar
      * @param at the time of the bucket, which is later if the clock was set back
-     * @param begun the name of the bucket's count of ticks given back
      */
     static Answer taken(
             Charge charge,
@@ -71,7 +68,6 @@ final class RedisAnswers {
      * @param missing the ticks missing after the whole take
      * @param returned the ticks that had been given back
      * @param at the time of the bucket in microseconds
-     * @param begun the name of the bucket's count of ticks given back
      */
     static ScriptReceipt receipt(RedisTickScale ticks, long cost, long missing, long returned, long at, long begun) {
         return ScriptReceipt.of(ticks, missing, missing - ticks.price(cost) + returned, at, begun);
@@ -83,7 +79,6 @@ final class RedisAnswers {
         return Answer.allowed(charge, seen(charge, ticks, missing, now, calendar), Duration.ZERO);
     }
 
-    /** Returns the answer of a bucket that has too few tokens. */
     static Answer denied(
             Charge charge,
             RedisTickScale ticks,
@@ -147,7 +142,6 @@ final class RedisAnswers {
         return snapshot(charge, ticks, reply.lacking(i), reply.now(i), null);
     }
 
-    /** Returns the lease that the script took. */
     static Grant grant(Charge charge, RedisTickScale ticks, ScriptReply reply, int i) {
         long missing = reply.missing(i);
         long returned = reply.returned(i);

@@ -38,7 +38,6 @@ abstract class RedisBucketStore implements Deadline.Bounded {
         /** The tokens may come within the maximum wait of their charge. */
         AHEAD;
 
-        /** Returns how long a charge may wait, in microseconds. */
         long waitMicros(Charge charge) {
             return this == AHEAD ? charge.maxWait().toNanos() / 1_000 : 0;
         }
@@ -47,11 +46,7 @@ abstract class RedisBucketStore implements Deadline.Bounded {
     /** Decides whether a failure is one of Redis or of this process. */
     interface FailureJudge {
 
-        /**
-         * Returns the exception to throw.
-         *
-         * @param began when the call began, as {@link System#nanoTime}
-         */
+        /** @param began when the call began, as {@link System#nanoTime} */
         BackendException judge(BackendException failure, long began);
     }
 

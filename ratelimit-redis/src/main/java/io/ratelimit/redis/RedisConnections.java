@@ -47,7 +47,6 @@ final class RedisConnections implements AutoCloseable {
         this.reconnects = application.isCluster();
     }
 
-    /** The connection that all calls share, with its commands. */
     private record Shared(
             StatefulConnection<byte[], byte[]> connection, RedisClusterAsyncCommands<byte[], byte[]> commands) {
 
@@ -68,11 +67,7 @@ final class RedisConnections implements AutoCloseable {
         return client() instanceof RedisClusterClient;
     }
 
-    /**
-     * Returns the commands of the connection that all calls share.
-     *
-     * @throws BackendException if it isn't open yet
-     */
+    /** @throws BackendException if the connection that all calls share isn't open yet */
     RedisClusterAsyncCommands<byte[], byte[]> shared() {
         Shared open = shared.get();
         if (!reconnects && !open.connection.isOpen()) {
@@ -126,7 +121,6 @@ final class RedisConnections implements AutoCloseable {
         return shared.begin();
     }
 
-    /** Returns connections to a single server, each for one call at a time. */
     DedicatedConnections dedicated() {
         return new DedicatedConnections(
                 () -> inBackground(() -> ((RedisClient) client()).connect(ByteArrayCodec.INSTANCE)));

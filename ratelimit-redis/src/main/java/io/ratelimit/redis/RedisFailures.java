@@ -58,7 +58,6 @@ final class RedisFailures {
         return new BackendException("Redis failed: " + error.getMessage(), error, !temporary);
     }
 
-    /** Returns whether the message of an error begins with the word. */
     static boolean startsWith(Throwable cause, String word) {
         return String.valueOf(cause.getMessage()).startsWith(word);
     }

@@ -32,7 +32,6 @@ final class RedisKeys {
         this.hash = new KeyHash(secret);
     }
 
-    /** Returns the Redis key of the bucket of a charge. */
     byte[] key(Charge charge) {
         String name = charge.policy().name();
         if (charge.spec().refill() == Refill.CALENDAR) {
@@ -41,7 +40,6 @@ final class RedisKeys {
         return key(charge.share() == null ? name : taggedName(charge), charge.key());
     }
 
-    /** Returns the Redis key of the lanes of a charge's policy. */
     byte[] lanes(Charge charge) {
         return key(taggedName(charge), "lanes");
     }

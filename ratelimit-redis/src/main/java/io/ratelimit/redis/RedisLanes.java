@@ -17,9 +17,6 @@ import org.jspecify.annotations.Nullable;
 /**
  * The lanes of the pools of one script call: those of charges with a guaranteed share. Their keys and arguments are behind
  * those of the buckets, in the order of the charges.
- *
- * @param keys the keys of the sets of lanes
- * @param arguments the arguments of the lanes
  */
 record RedisLanes(List<byte[]> keys, List<byte[]> arguments) {
 

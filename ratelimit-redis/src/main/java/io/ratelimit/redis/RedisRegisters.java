@@ -122,7 +122,6 @@ final class RedisRegisters {
         return arguments.toArray(byte[][]::new);
     }
 
-    /** Adds the arguments of one claim. */
     void addArguments(Claim claim, Duration timeToLive, Consumer<byte[]> to) {
         to.accept(process);
         to.accept(digits(claim.number()));

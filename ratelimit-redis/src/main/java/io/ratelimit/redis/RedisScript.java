@@ -65,12 +65,10 @@ final class RedisScript {
         this.serverAhead = clock.wallNanos() - clock.nanoTime();
     }
 
-    /** Returns the server's time in microseconds, as it is estimated. */
     private long serverMicros() {
         return (clock.nanoTime() + serverAhead) / 1_000;
     }
 
-    /** Records the time that a reply showed. */
     void setServerMicros(long micros) {
         serverAhead = 1_000 * micros - clock.nanoTime();
     }
@@ -82,7 +80,6 @@ final class RedisScript {
         void addTo(CommandArgs<byte[], byte[]> command, long serverMicros);
     }
 
-    /** The reply to a script call. */
     abstract static class Started extends CompletableFuture<ScriptReply> {
 
         /**
@@ -164,10 +161,8 @@ final class RedisScript {
         }
     }
 
-    /** The command of a call, and its reply. */
     private record Command(TimedArguments arguments, CompletableFuture<ScriptReply> reply) {}
 
-    /** Starts a call. The method {@link #result} waits for the reply. */
     Running start(Arguments arguments) {
         Running call = new Running(arguments);
         call.send(CommandType.EVALSHA, sha, serverMicros());
@@ -217,7 +212,6 @@ final class RedisScript {
             return NUMBERS * bucket < numbers.length && now(bucket) != 0;
         }
 
-        /** Returns the reply for some of the buckets, which follow each other. */
         ScriptReply part(int first, int count) {
             ScriptReply reply = new ScriptReply();
             reply.numbers = Arrays.copyOfRange(numbers, NUMBERS * first, NUMBERS * (first + count));

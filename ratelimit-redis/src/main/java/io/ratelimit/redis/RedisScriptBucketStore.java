@@ -200,9 +200,6 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     /**
      * Takes from several buckets of a cluster, which allows one key for each script. The script is called for one bucket after
      * the other, in the order of the charges; when a bucket denies, tokens of the earlier buckets are given back if possible.
-     *
-     * @param script the calls of the script
-     * @param call the deadline of all calls
      */
     private record BucketByBucket(ScriptCalls script, Deadline.Call call) {
 

@@ -152,7 +152,6 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
         return steps > MAX_TICKS / perStep ? MAX_TICKS : steps * perStep;
     }
 
-    /** Returns the microseconds from a moment until the ticks have passed. */
     long microsUntil(long ticks, long micros) {
         if (ticks <= 0) {
             return 0;
@@ -161,11 +160,7 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
         return steps > MAX_TICKS / stepMicros ? MAX_TICKS : steps * stepMicros - micros % stepMicros;
     }
 
-    /**
-     * Returns the nanoseconds from a moment until the ticks have passed.
-     *
-     * @param calendar the clock of the moment; null for the server's
-     */
+    /** @param calendar the clock of the moment; null for the server's */
     long nanosUntil(long ticks, long micros, @Nullable CalendarClock calendar) {
         return calendar == null || ticks <= 0
                 ? microsUntil(ticks, micros) * 1_000

@@ -65,11 +65,7 @@ final class ScriptArguments {
         return ticks.fits(cost) ? ticks.price(cost) : NEVER;
     }
 
-    /**
-     * Returns the arguments to give tokens back.
-     *
-     * @param kept the tokens of the same take that are not given back
-     */
+    /** @param kept the tokens of the same take that are not given back */
     static byte[] toGiveBack(RedisTickScale ticks, long tokens, long kept, @Nullable ScriptReceipt receipt) {
         return receipt == null
                 ? of(ticks, tokens, NOT_RECORDED, 0, 0, kept, 0)

@@ -73,7 +73,6 @@ final class ScriptCalls {
         return charge.spec().refill() == Refill.CALENDAR ? calendars.get(charge.spec()) : null;
     }
 
-    /** Starts to look at the buckets of charges. */
     Running startLook(List<Charge> charges, Timing timing) {
         return start(Operation.LOOK, charges, timing);
     }
@@ -119,7 +118,6 @@ final class ScriptCalls {
         return lease == null ? toTake(charge, Timing.AT_ONCE) : toLease(lease, charge.cost());
     }
 
-    /** Starts to take all of the charges or none, with the leases that are requested. */
     Running startTake(List<Charge> charges, List<LeaseRequest> leases, Timing timing) {
         if (leases.isEmpty()) {
             return start(Operation.TAKE, charges, timing);
@@ -180,7 +178,6 @@ final class ScriptCalls {
         return ScriptArguments.toLease(ticks(lease.charge()), cost, micros, lease.maxTokens());
     }
 
-    /** Starts to give all of the tokens back. */
     Running startGivingBack(List<Answer> taken) {
         byte[][] arguments = new byte[taken.size()][];
         for (int i = 0; i < arguments.length; i++) {
@@ -193,7 +190,6 @@ final class ScriptCalls {
                 RedisLanes.toSettle(taken, 0, keys));
     }
 
-    /** Starts to settle a call at its actual cost. */
     Running startSettling(Answer taken, long cost) {
         return start(
                 Operation.GIVE,
@@ -218,7 +214,6 @@ final class ScriptCalls {
         return start(new BucketArguments(operation, charges, arguments, lanes));
     }
 
-    /** The keys and arguments of a call for buckets. */
     private final class BucketArguments implements RedisScript.Arguments {
 
         private final Operation operation;
@@ -277,7 +272,6 @@ final class ScriptCalls {
         }
     }
 
-    /** Adds the time of a test. */
     void addTestTime(CommandArgs<byte[], byte[]> to) {
         addTestTime(to, time.getAsLong());
     }
@@ -338,7 +332,6 @@ final class ScriptCalls {
                 : RedisAnswers.denied(charge, ticks, reply.lacking(0), Timing.AT_ONCE, now, calendar);
     }
 
-    /** Returns the answer of a look. */
     Answer seen(Charge charge, Timing timing, ScriptReply reply) {
         Answer answer = answer(charge, 0, reply, false, timing);
         return charge.share() == null ? answer : ofShare(charge, answer, 0, 1, reply, false, timing);
@@ -359,7 +352,6 @@ final class ScriptCalls {
                 : RedisAnswers.available(charge, ticks, before, now, calendar);
     }
 
-    /** Returns the bucket of a charge as a look saw it. */
     BucketSnapshot snapshot(Charge charge, ScriptReply reply) {
         BucketSpec lane = RedisLanes.of(charge);
         if (lane != null) {
