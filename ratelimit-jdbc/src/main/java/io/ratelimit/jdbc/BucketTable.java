@@ -89,7 +89,6 @@ record BucketTable(String name) {
      * Writes all of the values, or none if one of them was changed since it was read.
      *
      * @param writes values of different rows; all calls write in the order of the ids, so that none waits for another in turn
-     * @return whether the values were written
      */
     boolean compareAndSet(List<Write> writes, Session session, Deadline.Call call) throws SQLException {
         if (writes.size() == 1) {
@@ -176,7 +175,6 @@ record BucketTable(String name) {
         return LocalDateTime.ofInstant(Instant.EPOCH.plus(epochMicros, ChronoUnit.MICROS), ZoneOffset.UTC);
     }
 
-    /** Removes a row. Returns whether there was one. */
     boolean remove(byte[] id, Session session, Deadline.Call call) throws SQLException {
         return execute("DELETE FROM " + name + " WHERE id = ?", session, call, id);
     }
@@ -193,7 +191,6 @@ record BucketTable(String name) {
         }
     }
 
-    /** Returns whether the table exists. */
     boolean exists(Session session, Deadline.Call call) throws SQLException {
         try {
             read(List.of(new byte[KeyHash.BYTES]), session, call);

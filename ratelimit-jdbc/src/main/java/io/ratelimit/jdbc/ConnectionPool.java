@@ -45,7 +45,6 @@ final class ConnectionPool {
         this(source, size, timeout, LONGEST_OPENING);
     }
 
-    /** Work on a connection. */
     interface Work<T> {
         T on(Session session, Deadline.Call call) throws SQLException;
     }

@@ -138,12 +138,10 @@ enum Dialect {
         return deleteExpired.formatted(table, rows);
     }
 
-    /** Returns the settings of a connection whose statements end after a time. */
     List<String> settings(long millis) {
         return Stream.of(settings).map(setting -> setting.set.formatted(millis)).toList();
     }
 
-    /** Returns the statements that restore the defaults in place of the settings. */
     List<String> resets() {
         return Stream.of(settings).map(Setting::reset).toList();
     }

@@ -44,7 +44,6 @@ final class Janitor {
         }
     }
 
-    /** Pauses until {@link #start}. */
     synchronized void stop() {
         if (schedule != null) {
             schedule.cancel(false);

@@ -39,7 +39,6 @@ final class JdbcFailures {
 
     private JdbcFailures() {}
 
-    /** Returns the exception for the failure of a call. */
     static BackendException of(Throwable failure) {
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
             if (cause instanceof BackendException converted) {
@@ -80,7 +79,6 @@ final class JdbcFailures {
         return READ_ONLY.contains(state(error)) || READ_ONLY_CODES.contains(error.getErrorCode());
     }
 
-    /** Returns whether a statement took too long. */
     static boolean isLate(SQLException error) {
         return isCancelled(error) || error instanceof SQLTimeoutException || isCausedBySocket(error);
     }

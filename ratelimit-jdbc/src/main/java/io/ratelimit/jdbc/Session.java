@@ -131,12 +131,10 @@ final class Session {
         return late ? call.late(error) : JdbcFailures.of(error);
     }
 
-    /** Has no other call use this connection. */
     void discard() {
         usable = false;
     }
 
-    /** Returns whether another call may use this connection. */
     boolean isUsable() {
         return usable;
     }

@@ -25,7 +25,6 @@ final class TableIds {
         return hash.of(prefix + bucket.policy() + ":" + bucket.key());
     }
 
-    /** Returns the id of the change of a limit. */
     byte[] ofChange(String limit) {
         return of(new BucketName(CHANGES, limit));
     }
