@@ -152,7 +152,6 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
         return outcome != Outcome.MISSING_KEY && outcome != Outcome.TOO_MANY_IN_FLIGHT;
     }
 
-    /** The limits of a policy in one version. Immutable. */
     private record Limits(MeasuredLimit own, List<MeasuredLimit> tiers) {
 
         static Limits of(ThrottlePolicy policy, @Nullable Limits before) {

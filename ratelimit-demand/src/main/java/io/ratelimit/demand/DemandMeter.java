@@ -63,7 +63,6 @@ final class DemandMeter {
     private RequestTotals pastTotals;
     private Map<String, Long> pastFrequent = Map.of();
 
-    /** Creates a meter with the default sample. */
     DemandMeter(BucketSpec spec) {
         this(spec, DEFAULT_SAMPLE);
     }
@@ -94,8 +93,6 @@ final class DemandMeter {
     /**
      * Adds a request. Leaves out a request whose cost {@linkplain RateGrid#mayFit fits no measured limit}.
      *
-     * @param key the key of the request's bucket
-     * @param cost the tokens that the request costs
      * @param nanos the time by a clock of the caller's choice; a step back counts as no time. Buckets with interval refill
      *     get their tokens at whole periods of that clock
      */
@@ -106,7 +103,6 @@ final class DemandMeter {
         }
     }
 
-    /** Adds a request by its answer. */
     void feed(Answer answer, TimeSource time) {
         long cost = answer.charge().cost();
         FollowedKey followed = grid.mayFit(cost) ? follow(answer.charge().key(), positive(answer.keyHash())) : null;

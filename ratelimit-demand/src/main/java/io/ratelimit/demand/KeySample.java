@@ -38,7 +38,6 @@ final class KeySample {
         return hash < threshold;
     }
 
-    /** Returns whether the sample has all keys that there are. */
     boolean isComplete() {
         return threshold == NO_THRESHOLD;
     }

@@ -23,7 +23,6 @@ final class RateGrid {
 
     private static final int MAX_SHIFT = 4;
 
-    /** The most rates of a grid. */
     static final int SIZE = 2 * MAX_SHIFT + 1;
 
     private static final long MAX_PERIOD_NANOS = Duration.ofDays(365).toNanos();
@@ -68,7 +67,6 @@ final class RateGrid {
         }
     }
 
-    /** Returns whether these are the components of a {@link Rate}. */
     private static boolean isRate(long tokens, long periodNanos) {
         return periodNanos <= MAX_PERIOD_NANOS && tokens <= MAX_TOKENS_PER_NANOSECOND * periodNanos;
     }
@@ -90,7 +88,6 @@ final class RateGrid {
         return own;
     }
 
-    /** Returns the parts of a token. */
     double perToken() {
         return perToken;
     }
