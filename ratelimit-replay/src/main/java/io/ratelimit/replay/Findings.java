@@ -96,7 +96,6 @@ record Findings(
                 .toList();
     }
 
-    /** Returns whether a policy gives tokens back. */
     boolean refunds(ThrottlePolicy policy) {
         RateLimitProperties.Policy configured = properties.policies().get(policy.name());
         return configured != null && !configured.refundOn().isEmpty();

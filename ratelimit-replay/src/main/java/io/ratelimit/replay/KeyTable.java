@@ -70,7 +70,6 @@ final class KeyTable {
         return full;
     }
 
-    /** Returns how many keys have a mark. */
     int marked(int mark) {
         int marked = 0;
         for (long hash : slots) {

@@ -112,7 +112,6 @@ final class LogEntry {
         return index < 0 ? null : headerValues[index];
     }
 
-    /** Sets the size from the line that this entry was read from. */
     void sizeAs(String line) {
         bytes = line.length() + HEADER_BYTES * headerValues.length;
     }

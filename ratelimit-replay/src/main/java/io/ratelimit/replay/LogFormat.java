@@ -20,7 +20,6 @@ abstract class LogFormat {
     static final String COMMON = "%h %l %u %t \"%r\" %s %b";
     static final String COMBINED = COMMON + " \"%{Referer}i\" \"%{User-Agent}i\"";
 
-    /** The facts that a line may contain. */
     enum Fact {
         HOST,
         USER,

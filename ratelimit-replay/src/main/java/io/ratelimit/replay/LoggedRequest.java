@@ -42,7 +42,6 @@ final class LoggedRequest extends HttpServletRequestWrapper {
     private boolean sessionsLogged;
     private @Nullable String servletPath;
 
-    /** @param endpointsKnown whether the endpoints of the application were given */
     LoggedRequest(String contextPath, boolean endpointsKnown) {
         super(NOTHING);
         this.contextPath = contextPath;
@@ -60,7 +59,6 @@ final class LoggedRequest extends HttpServletRequestWrapper {
         }));
     }
 
-    /** Makes this the request of an entry. */
     void begin(LogEntry entry, boolean usersLogged, boolean sessionsLogged) {
         this.entry = entry;
         this.usersLogged = usersLogged;

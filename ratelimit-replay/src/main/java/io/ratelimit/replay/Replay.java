@@ -80,7 +80,6 @@ final class Replay {
         this.observer = observer;
     }
 
-    /** Adds the next line of the log. */
     void add(LogEntry entry) {
         usersLogged |= entry.user != null;
         sessionsLogged |= entry.session != null;
@@ -309,17 +308,14 @@ final class Replay {
         return atOnce == null ? null : atOnce.demand.demand(policy, tier);
     }
 
-    /** Returns the moment of the first request. */
     long firstNanos() {
         return Math.max(bins.firstNanos(), 0);
     }
 
-    /** Returns the moment of the last request. */
     long lastNanos() {
         return Math.max(order.latest(), 0);
     }
 
-    /** Returns the number of decided requests. */
     long requests() {
         return requests;
     }

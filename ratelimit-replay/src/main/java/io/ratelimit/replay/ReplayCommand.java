@@ -47,7 +47,6 @@ public final class ReplayCommand {
         this.err = err;
     }
 
-    /** Replays the logs that the arguments name, and ends the process with the exit code. */
     public static void main(String[] arguments) throws IOException {
         System.setProperty("org.springframework.boot.logging.LoggingSystem", "none");
         try (InputStream logging = ReplayCommand.class.getResourceAsStream("logging.properties")) {
@@ -267,7 +266,6 @@ public final class ReplayCommand {
                     + String.format(Locale.ROOT, " %3.0f %%, %s, %.0f s left  ", part * 100, rate, left);
         }
 
-        /** Removes the bar. */
         void end() {
             if (out != null && shownAt != start) {
                 out.print("\r" + " ".repeat(WIDTH + 60) + "\r");

@@ -182,7 +182,6 @@ final class ReplayOptions {
         return all;
     }
 
-    /** Returns whether stamps are written when requests end. */
     boolean stampsEnd(LogFormat format) {
         return stamps == null ? format.stampsEnd() : stamps.equals("end");
     }

@@ -47,7 +47,6 @@ final class RequestOrder {
         return byStart != 0 ? byStart : Long.compare(one.number, other.number);
     }
 
-    /** Adds the request of the next line. */
     void add(LogEntry entry) {
         exactStamps |= !entry.wholeSeconds;
         boolean inOrder = ordered.isEmpty() || ordered.getLast().startNanos <= entry.startNanos;
