@@ -51,12 +51,7 @@ final class AnnotatedLimits {
                 .orElse(null);
     }
 
-    /**
-     * Returns a policy of the configuration.
-     *
-     * @param location the method whose annotation names the policy
-     * @throws RateLimitConfigurationException if annotations can't use a policy of that name
-     */
+    /** @throws RateLimitConfigurationException if annotations can't use a policy of that name */
     AnnotatedPolicy policy(String name, SourceLocation location) {
         AnnotatedPolicy policy = find(name);
         if (policy == null) {
@@ -177,8 +172,6 @@ final class AnnotatedLimits {
     }
 
     /**
-     * Returns the spec of an inline limit.
-     *
      * @param rate empty for a limit of the calls in flight alone
      * @param capacity empty for the tokens of the rate
      * @param inFlight empty for any number of calls in flight

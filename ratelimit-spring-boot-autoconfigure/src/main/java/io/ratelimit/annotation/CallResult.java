@@ -91,7 +91,6 @@ final class CallResult {
         return ReactiveAdapterRegistry.getSharedInstance().getAdapter(type);
     }
 
-    /** Settles a call. */
     interface Settlement {
 
         /**
@@ -102,11 +101,7 @@ final class CallResult {
         void settle(@Nullable Object value, boolean mayWait);
     }
 
-    /**
-     * Settles a call by the value of its result: at once, or when the value arrives. A failure is not settled.
-     *
-     * @return the result for the caller of the method
-     */
+    /** Settles a call by the value of its result: at once, or when the value arrives. A failure is not settled. */
     static @Nullable Object settled(@Nullable Object result, Settlement settlement) {
         if (result instanceof CompletionStage<?> stage) {
             stage.whenComplete((value, failure) -> {
@@ -126,7 +121,6 @@ final class CallResult {
      * Ends a call when its result is complete; at once if it is a plain value.
      *
      * @param end ends the call; its second run has no effect
-     * @return the result for the caller of the method
      */
     static @Nullable Object ending(@Nullable Object result, Runnable end) {
         if (result instanceof CompletionStage<?> stage) {

@@ -20,15 +20,10 @@ import org.springframework.expression.spel.standard.SpelExpression;
 @FunctionalInterface
 interface CallValue {
 
-    /**
-     * Returns the value for a call with these arguments.
-     *
-     * @throws RuntimeException if an expression fails
-     */
+    /** @throws RuntimeException if an expression fails */
     @Nullable
     Object value(@Nullable Object[] arguments);
 
-    /** The same value for all calls. */
     record Constant(@Nullable Object value) implements CallValue {
 
         @Override
@@ -37,7 +32,6 @@ interface CallValue {
         }
     }
 
-    /** One of the arguments. */
     record Argument(int index) implements CallValue {
 
         @Override
@@ -46,11 +40,7 @@ interface CallValue {
         }
     }
 
-    /**
-     * An expression over the arguments.
-     *
-     * @param shared the context that all calls share, except for the variables
-     */
+    /** @param shared the context that all calls share, except for the variables */
     record Expression(SpelExpression expression, EvaluationContext shared, Map<String, Integer> parameters)
             implements CallValue {
 

@@ -92,11 +92,7 @@ record CandidateBeans(ConfigurableListableBeanFactory factory) {
         }
     }
 
-    /**
-     * Returns the name of the bean of a class.
-     *
-     * @throws IllegalArgumentException if the class has several beans
-     */
+    /** @throws IllegalArgumentException if the class has several beans */
     String nameOf(Class<?> type) {
         List<String> names = candidates().stream()
                 .filter(bean -> bean.type == type)

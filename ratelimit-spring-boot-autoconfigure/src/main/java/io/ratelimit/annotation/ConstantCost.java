@@ -16,12 +16,7 @@ import org.jspecify.annotations.Nullable;
  */
 record ConstantCost(long tokens, @Nullable String tier, SourceLocation location) implements Consumer<ThrottlePolicy> {
 
-    /**
-     * Checks the cost against the limits of the configuration.
-     *
-     * @param text the cost as it is written
-     * @throws RateLimitConfigurationException if a bucket could never hold the cost
-     */
+    /** @throws RateLimitConfigurationException if a bucket could never hold the cost */
     void check(String text, ThrottlePolicy policy, OverrideTable overrides) {
         BiConsumer<String, BucketSpec> check = (owner, spec) -> {
             if (spec.capacity() < tokens) {

@@ -25,11 +25,9 @@ import org.springframework.util.ObjectUtils;
  * @param limit a policy of the configuration, or an inline limit
  * @param key the key in place of the policy's
  * @param cost the tokens in place of the policy's cost
- * @param condition true for the calls that the limit applies to
  * @param settle the actual cost
  * @param tier the name of the tier in place of the policy's; a call without a name belongs to no tier
  * @param maxWait the longest wait of a call in place of the policy's
- * @param fallback the method that answers if the limit denies a call
  */
 record MethodCharge(
         String annotation,
@@ -204,7 +202,6 @@ record MethodCharge(
     /**
      * The key of an annotation.
      *
-     * @param text the attribute as it is written
      * @param value the value of the attribute: one part or several
      * @param texts the policy's key, for texts in place of its parts
      */

@@ -49,7 +49,6 @@ final class RateLimitedOperation {
                 .toList();
     }
 
-    /** Returns the charges of a call with these arguments. */
     List<Charge> charges(@Nullable Object[] arguments) {
         if (!constant) {
             return compute(arguments);
@@ -102,7 +101,6 @@ final class RateLimitedOperation {
      * Returns the result of the fallback of the policy that denied the call.
      *
      * @throws RateLimitExceededException if the limit has no fallback
-     * @throws Throwable if the fallback fails
      */
     @Nullable
     Object answerDenied(MethodInvocation call, Decision decision) throws Throwable {
@@ -149,11 +147,7 @@ final class RateLimitedOperation {
      */
     record Fallback(Method method, boolean withException) {
 
-        /**
-         * Returns the fallback of a method by its name.
-         *
-         * @throws IllegalArgumentException if the class has no method of that name that fits
-         */
+        /** @throws IllegalArgumentException if the class has no method of that name that fits */
         static Fallback find(String name, Method limited, Class<?> type) {
             Fallback found = Stream.of(ReflectionUtils.getUniqueDeclaredMethods(type))
                     .filter(method -> method.getName().equals(name) && !method.isBridge())
@@ -189,8 +183,6 @@ final class RateLimitedOperation {
 
         /**
          * Calls the method. The continuation of a {@code suspend} function stays its last argument; Spring awaits the result.
-         *
-         * @throws Throwable the exception that the method throws
          */
         @Nullable
         Object call(@Nullable Object target, @Nullable Object[] arguments, RateLimitExceededException denied)

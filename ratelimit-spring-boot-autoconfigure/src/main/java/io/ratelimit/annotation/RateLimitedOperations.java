@@ -96,7 +96,6 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
                 target != null ? target.getClass() : call.getMethod().getDeclaringClass());
     }
 
-    /** Returns the operation of a method that has the annotation. */
     RateLimitedOperation operation(Method method, Class<?> type) {
         Map<Method, RateLimitedOperation> ofType = operations.get(type);
         RateLimitedOperation operation = ofType == null ? null : ofType.get(method);

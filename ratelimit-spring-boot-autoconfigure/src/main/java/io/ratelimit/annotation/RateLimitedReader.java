@@ -42,7 +42,6 @@ final class RateLimitedReader {
     private final Map<String, Integer> parameters;
     private final DeclaredTypes types;
 
-    /** Everything that all annotations are read with. */
     record Context(AnnotatedLimits limits, CallExpressions expressions, CandidateBeans beans, Current currentRequest) {}
 
     RateLimitedReader(Context context, MergedAnnotation<RateLimited> annotation, SourceLocation location) {

@@ -62,7 +62,6 @@ final class RateLimitedScanner {
         return jar != null && jar.regionMatches(true, 0, "spring", 0, "spring".length());
     }
 
-    /** Returns whether a method of the type may have the annotation. */
     static boolean isCandidate(Class<?> type) {
         if (isOfPlatform(type)) {
             return false;

@@ -32,7 +32,6 @@ record SourceLocation(Class<?> type, Method method) {
         return new RateLimitConfigurationException(annotation() + " " + problem + ".", action);
     }
 
-    /** Returns an exception whose message is the annotation followed by the problem. */
     RateLimitConfigurationException invalid(String problem, String action, Throwable cause) {
         RateLimitConfigurationException invalid = invalid(problem, action);
         invalid.initCause(cause);
@@ -50,7 +49,6 @@ record SourceLocation(Class<?> type, Method method) {
      * one more parameter, its continuation, and the result {@code Object}.
      *
      * @param result the type of the result; {@code void} for none
-     * @param suspends whether the method is a {@code suspend} function
      */
     record Signature(List<Class<?>> parameters, Class<?> result, boolean suspends) {
 

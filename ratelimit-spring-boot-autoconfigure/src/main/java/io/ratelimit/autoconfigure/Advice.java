@@ -18,7 +18,6 @@ final class Advice {
 
     private final Map<String, Line> lines = new LinkedHashMap<>();
 
-    /** @param policies the names of the policies that the line is about */
     private record Line(boolean warning, Set<String> policies) {}
 
     /**

@@ -46,8 +46,6 @@ final class PolicyLog implements ThrottleListener {
     /**
      * Returns a listener that logs facts of requests that policies can't determine: for each policy at most one line in ten
      * seconds, with the count since the previous line. Lines contain only the given texts and no data of requests.
-     *
-     * @param time the clock of the pauses between lines
      */
     static FailureListener failures(TimeSource time) {
         Map<String, Failures> policies = new ConcurrentHashMap<>();

@@ -49,10 +49,7 @@ final class ServedPaths {
     private final List<Resource> files = new ArrayList<>();
     private boolean everything;
 
-    /**
-     * @param servers the endpoints of all servers
-     * @param parser the parser of Spring MVC
-     */
+    /** @param servers the endpoints of all servers */
     ServedPaths(ApplicationContext context, List<Endpoints> servers, PathPatternParser parser) {
         this.parser = parser;
         for (Endpoints server : servers) {

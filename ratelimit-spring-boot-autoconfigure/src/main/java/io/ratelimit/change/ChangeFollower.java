@@ -260,7 +260,6 @@ final class ChangeFollower {
         return result;
     }
 
-    /** Returns the name of the place of the changes. */
     String place() {
         return board.place();
     }
@@ -381,7 +380,6 @@ final class ChangeFollower {
             return lines++ < MAX_LINES;
         }
 
-        /** Forgets the changes of all other limits. */
         void retain(Set<String> limits) {
             logged.keySet().retainAll(limits);
         }

@@ -69,7 +69,6 @@ final class ChangedLimits {
         return changes.get(limit);
     }
 
-    /** Changes a limit of this instance alone. */
     synchronized Changed changeHere(Limit limit, LimitChange change, Instant now) {
         BucketSpec before = spec(limit);
         BucketSpec after = change.apply(before);
@@ -83,7 +82,6 @@ final class ChangedLimits {
         changes.put(limit, change);
     }
 
-    /** Makes a limit the configured one. */
     synchronized void revert(Limit limit) {
         BucketSpec configured = configured(limit);
         changes.remove(limit);

@@ -151,7 +151,6 @@ public final class ExactArithmetic {
         return typed && (parent instanceof Elvis || isCalculation(parent));
     }
 
-    /** Returns a node that is the same but for its children. */
     static SpelNodeImpl copy(SpelNodeImpl node, SpelNodeImpl... children) {
         int start = node.getStartPosition();
         int end = node.getEndPosition();

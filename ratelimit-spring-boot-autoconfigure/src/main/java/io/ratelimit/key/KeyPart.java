@@ -175,7 +175,6 @@ public record KeyPart(String name, KeyResolver resolver, Availability availabili
         return isToken;
     }
 
-    /** Returns whether the text is a valid name of a variable in a path pattern. */
     private static boolean isVariable(String text) {
         return !text.isEmpty() && text.chars().allMatch(c -> Character.isJavaIdentifierPart(c) || c == '-' || c == '.');
     }

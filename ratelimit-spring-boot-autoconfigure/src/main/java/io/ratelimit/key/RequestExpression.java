@@ -128,7 +128,6 @@ final class RequestExpression {
                 && (facts.stream().anyMatch(CHOSEN_BY_CLIENT::contains) || UNBOUNDED.contains(text.strip()));
     }
 
-    /** Returns whether the expression has the same value for all requests. */
     boolean isConstant() {
         return facts.isEmpty();
     }
@@ -143,11 +142,7 @@ final class RequestExpression {
         }
     }
 
-    /**
-     * Returns the value for a request.
-     *
-     * @throws RuntimeException if the evaluation fails
-     */
+    /** @throws RuntimeException if the evaluation fails */
     @Nullable
     Object value(RequestFacts request) {
         try {
@@ -157,11 +152,7 @@ final class RequestExpression {
         }
     }
 
-    /**
-     * Returns the value for a request as text.
-     *
-     * @throws RuntimeException if the evaluation fails, or the value is neither text nor number nor boolean
-     */
+    /** @throws RuntimeException if the evaluation fails, or the value is neither text nor number nor boolean */
     @Nullable
     String text(RequestFacts request) {
         Object value = value(request);

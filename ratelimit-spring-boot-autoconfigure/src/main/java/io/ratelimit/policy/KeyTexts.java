@@ -13,7 +13,6 @@ import org.jspecify.annotations.Nullable;
  * The parser of keys that are written as text: those of overrides and those of the actuator's {@code key} parameters.
  * Converts each text to the form that the part has for requests. Immutable.
  *
- * @param ignoreCase whether keys that differ only in case are equal
  * @param ipv6Prefix the number of leading bits that identify a client with an IPv6 address
  */
 record KeyTexts(List<KeyPart> parts, boolean ignoreCase, int ipv6Prefix) {
@@ -21,7 +20,6 @@ record KeyTexts(List<KeyPart> parts, boolean ignoreCase, int ipv6Prefix) {
     /**
      * Parses a key of an override. The messages of exceptions quote the text, which comes from the configuration.
      *
-     * @param texts one text for each part
      * @throws IllegalArgumentException if the number of texts is wrong, or a text never equals that of a request
      */
     Match parseOverride(List<String> texts) {
@@ -76,7 +74,6 @@ record KeyTexts(List<KeyPart> parts, boolean ignoreCase, int ipv6Prefix) {
      *
      * @param texts one text for each part, none blank
      * @param endpoints the names of the application's endpoints; read only for a key with an endpoint
-     * @return the texts of the parts as requests have them
      * @throws IllegalArgumentException if the number of texts is wrong, or a text never equals that of a request
      */
     List<String> parse(List<String> texts, Collection<String> endpoints) {

@@ -31,7 +31,6 @@ final class OverrideReader {
         this.property = RateLimitProperties.property(policy.name()) + ".overrides";
     }
 
-    /** Returns the table in which requests look up their keys. */
     OverrideTable read() {
         List<OverrideEntry> entries = properties.overrides();
         if (!entries.isEmpty() && policy.isGlobal()) {

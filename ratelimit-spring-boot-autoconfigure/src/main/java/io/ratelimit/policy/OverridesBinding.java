@@ -42,7 +42,6 @@ final class OverridesBinding extends AbstractBindHandler {
 
     private static final Pattern INDEX = Pattern.compile("0|[1-9][0-9]{0,8}");
 
-    /** The names of an override's properties. */
     private static final List<String> PROPERTIES = PolicyNames.namesOf(OverrideEntry.class);
 
     /** The names below a list, one of which it has if it isn't empty. */

@@ -25,7 +25,6 @@ import org.jspecify.annotations.Nullable;
  */
 record ShareReader(String property, Policy policy, @Nullable BackendKind backend, boolean byTransaction) {
 
-    /** Returns the policy with its shares. */
     ThrottlePolicy read(ThrottlePolicy read) {
         GuaranteedShare guaranteed = policy.guaranteed();
         if (guaranteed == null && policy.shares().isEmpty()) {

@@ -2,12 +2,7 @@ package io.ratelimit.key.ip;
 
 import org.jspecify.annotations.Nullable;
 
-/**
- * An IPv6 address, or an IPv4 address mapped into IPv6.
- *
- * @param high the first 64 bits
- * @param low the last 64 bits
- */
+/** An IPv6 address, or an IPv4 address mapped into IPv6. */
 record IpAddress(long high, long low) {
 
     private static final long MAPPED = 0xffffL;
@@ -15,12 +10,7 @@ record IpAddress(long high, long low) {
     /** The number of bits in a mapped address before those of IPv4. */
     static final int MAPPED_PREFIX = 96;
 
-    /**
-     * Creates an IPv4 address.
-     *
-     * @param bits the 32 bits; negative for none
-     * @return the address; null for none
-     */
+    /** @param bits the 32 bits; negative for none */
     static @Nullable IpAddress ofIpv4(long bits) {
         return bits < 0 ? null : new IpAddress(0, MAPPED << 32 | bits);
     }
@@ -30,17 +20,14 @@ record IpAddress(long high, long low) {
         return IpAddressReader.read(text, 0, text.length());
     }
 
-    /** Returns whether this is an IPv4 address mapped into IPv6. */
     boolean isIpv4() {
         return high == 0 && low >>> 32 == MAPPED;
     }
 
-    /** Returns the address with the bits after the prefix set to zero. */
     IpAddress masked(int prefix) {
         return new IpAddress(high & mask(prefix), low & mask(prefix - 64));
     }
 
-    /** Returns whether the bits of the prefix are equal in both addresses. */
     boolean sharesPrefix(IpAddress other, int prefix) {
         return ((high ^ other.high) & mask(prefix) | (low ^ other.low) & mask(prefix - 64)) == 0;
     }
@@ -57,12 +44,10 @@ record IpAddress(long high, long low) {
         return isIpv4() ? dotted() : network(ipv6Prefix);
     }
 
-    /** Returns the dotted form of an IPv4 address. */
     String dotted() {
         return (low >>> 24 & 0xff) + "." + (low >>> 16 & 0xff) + "." + (low >>> 8 & 0xff) + "." + (low & 0xff);
     }
 
-    /** Returns the text of the IPv6 network around this address. */
     String network(int prefix) {
         IpAddress network = masked(prefix);
         int shown = (prefix + 15) / 16;

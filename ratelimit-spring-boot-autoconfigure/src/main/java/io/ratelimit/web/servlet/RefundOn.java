@@ -63,11 +63,7 @@ final class RefundOn {
         return text.length() == 3 && text.chars().allMatch(c -> c >= '0' && c <= '9') ? Integer.parseInt(text) : -1;
     }
 
-    /**
-     * Returns whether the tokens of a request are given back.
-     *
-     * @param authenticated whether the request got past authentication
-     */
+    /** @param authenticated whether the request got past authentication */
     boolean covers(int status, boolean authenticated) {
         return isAuthenticated() ? authenticated : statuses.get(Math.max(status, 0));
     }
@@ -87,7 +83,6 @@ final class RefundOn {
         return texts.stream().allMatch(RefundOn::isExcluded);
     }
 
-    /** Returns the list as it is configured. */
     @Override
     public String toString() {
         return String.join(", ", texts);

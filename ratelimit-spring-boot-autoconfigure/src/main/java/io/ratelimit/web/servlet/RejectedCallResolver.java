@@ -86,7 +86,6 @@ record RejectedCallResolver(ServerLimits.Late limits) implements HandlerExceptio
         }
     }
 
-    /** Resolves the {@link ActualCost} of the current request as an argument of a handler method. */
     private record ActualCostResolver(ServerLimits.Late limits) implements HandlerMethodArgumentResolver {
 
         @Override

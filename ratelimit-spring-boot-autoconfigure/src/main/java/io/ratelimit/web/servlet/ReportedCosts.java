@@ -17,7 +17,6 @@ final class ReportedCosts implements ActualCost {
     private final @Nullable Long[] costs;
     private @Nullable Set<Answer> settledLater; // each when its cost is set; null until the request ends
 
-    /** @param charged the tokens that the request took */
     ReportedCosts(RequestPolicies policies, Throttlers throttlers, List<Answer> charged) {
         this.policies = policies;
         this.throttlers = throttlers;

@@ -197,7 +197,6 @@ final class RequestLedger {
         });
     }
 
-    /** Returns the course of the request, to add notes to it. */
     RequestCourse course() {
         if (course == RequestCourse.UNKNOWN) {
             course = new RequestCourse();
@@ -214,8 +213,6 @@ final class RequestLedger {
     /**
      * Completes the request where a filter is left, if it is the first that the request entered: it is no longer in flight,
      * refunded tokens are given back, and the other ones settled, at once or at the end of asynchronous work.
-     *
-     * @param failure the exception that ended the request, or null
      */
     void complete(Phase phase, HttpServletRequest request, HttpServletResponse response, @Nullable Throwable failure) {
         if (phase != first || inFlight == null && !limits.policies().actOnCompletion()) {
@@ -332,7 +329,6 @@ final class RequestLedger {
         reportedCosts = null;
     }
 
-    /** Returns the actual costs that the request's handler sets. */
     ReportedCosts reportedCosts() {
         ReportedCosts current = reportedCosts;
         if (current == null) {
@@ -371,7 +367,6 @@ final class RequestLedger {
         rejectedCall = rejected;
     }
 
-    /** Returns the exception of the last call that was denied or interrupted; null if there is none. */
     @Nullable
     RuntimeException rejectedCall() {
         return rejectedCall;

@@ -91,7 +91,6 @@ public final class RequestPolicies {
         return !Objects.requireNonNull(byPhase.get(phase)).policies().isEmpty();
     }
 
-    /** Returns the charges of a request by the policies of a phase that cover it. */
     List<Charge> charges(Phase phase, ServletRequestFacts facts) {
         PolicyPaths paths = Objects.requireNonNull(byPhase.get(phase));
         List<RequestPolicy> policies = paths.policies();
@@ -181,11 +180,7 @@ public final class RequestPolicies {
         return refunds || settles;
     }
 
-    /**
-     * Returns a policy whose requests are settled by code.
-     *
-     * @throws IllegalArgumentException if no policy of that name is
-     */
+    /** @throws IllegalArgumentException if requests of no policy of that name are settled by code */
     RequestPolicy settledByCode(String name) {
         RequestPolicy policy = byName.get(name);
         if (policy == null || !policy.isSettledByCode()) {
@@ -199,7 +194,6 @@ public final class RequestPolicies {
         return policy;
     }
 
-    /** Reports that an actual cost can't be used. */
     void unsettled(RequestPolicy policy, String reason) {
         policy.failures().failed(policy.policy().name(), "its actual cost, so the estimate stands", reason);
         listener.eventOccurred(policy.policy(), ThrottleListener.Event.SETTLE_FAILURE);

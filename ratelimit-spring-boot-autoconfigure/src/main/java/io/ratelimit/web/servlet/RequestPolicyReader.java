@@ -42,8 +42,6 @@ record RequestPolicyReader(
             List.of("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT");
 
     /**
-     * Reads the policies that apply to requests.
-     *
      * @throws InvalidConfigurationPropertyValueException if a path, a method, a status or the phase can't be used
      * @throws RateLimitConfigurationException if tiers have nothing that selects them, or a bean of a key is missing
      */

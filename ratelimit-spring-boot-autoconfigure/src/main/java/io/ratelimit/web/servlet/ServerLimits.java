@@ -6,11 +6,7 @@ import io.ratelimit.web.servlet.rejection.Rejections;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.BeanFactory;
 
-/**
- * The limits of one server: the application's, or that of a management server with a port of its own.
- *
- * @param policies the policies, which find the charges of a request
- */
+/** The limits of one server: the application's, or that of a management server with a port of its own. */
 record ServerLimits(Throttlers throttlers, RequestPolicies policies, Rejections rejections, OpenRequests openRequests) {
 
     /** The limits for beans that are created before them, such as filters. Looked up once, with the first request. Thread-safe. */

@@ -222,9 +222,7 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers, boolean co
     /**
      * The contribution of an endpoint to the exemption of a request.
      *
-     * @param exempt whether the endpoint's handler is exempt
      * @param certain whether path and method suffice to reach the endpoint; otherwise another endpoint may get the request
-     * @param handler whether the endpoint has a handler
      */
     record Exemption(boolean exempt, boolean certain, boolean handler) {
 

@@ -108,7 +108,6 @@ public final class PolicyResponses {
         }
     }
 
-    /** A status code and its name. */
     record Status(int code, String title) {
 
         static final Status TOO_MANY_REQUESTS = of(HttpStatus.TOO_MANY_REQUESTS.value());

@@ -187,7 +187,6 @@ public final class ProblemRejectionHandler implements RejectionHandler {
                     (SENTENCE_END + afterDetail + RETRY).getBytes(StandardCharsets.UTF_8));
         }
 
-        /** Returns the parts of the problem. */
         byte[][] withMillis(String millis) {
             byte[] digits = millis.getBytes(StandardCharsets.US_ASCII);
             return new byte[][] {start, digits, middle, digits, END};
@@ -215,7 +214,6 @@ public final class ProblemRejectionHandler implements RejectionHandler {
         /**
          * Writes the application's page for a status. The first page that fails is reported in the log.
          *
-         * @param model the attributes of the view
          * @return false if the application has no page for the status, or the page failed; the response is then unchanged, or
          *     committed
          */

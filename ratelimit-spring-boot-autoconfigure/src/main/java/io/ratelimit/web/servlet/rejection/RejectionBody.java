@@ -73,7 +73,6 @@ enum RejectionBody {
     /**
      * Returns the built-in text or page.
      *
-     * @param title the name of the status
      * @param retryNanos the time after which the client may retry; zero or less if time doesn't help
      */
     String content(String title, String detail, long retryNanos) {
@@ -108,7 +107,6 @@ enum RejectionBody {
                 .orElse(0.0);
     }
 
-    /** Writes the parts of the content one after another. */
     void write(HttpServletRequest request, HttpServletResponse response, byte[]... content) throws IOException {
         int length = 0;
         for (byte[] part : content) {

@@ -32,7 +32,6 @@ import org.springframework.web.util.UriComponentsBuilder;
  * only then, this class finds the configuration as MVC would. The bean {@code corsConfigurationSource} is the fallback.
  *
  * @param endpoints the endpoints, which decide whether Spring MVC handles a request
- * @param fallback the configuration for requests without one in Spring MVC
  */
 record RejectionCors(Endpoints endpoints, CorsConfigurationSource fallback) {
 
