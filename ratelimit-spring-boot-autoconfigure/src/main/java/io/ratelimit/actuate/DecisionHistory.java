@@ -227,7 +227,6 @@ final class DecisionHistory implements ThrottleListener, AutoCloseable {
             return false;
         }
 
-        /** Returns the remaining tokens that were stored last; negative if there were none. */
         long lastRemaining() {
             return lastRemaining.getOpaque();
         }

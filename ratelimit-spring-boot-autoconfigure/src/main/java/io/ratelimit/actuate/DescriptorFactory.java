@@ -46,8 +46,6 @@ import org.springframework.web.util.pattern.PathPattern;
  * Creates the descriptors of policies and buckets.
  *
  * @param requests the policies of the filter, which are unknown while the endpoint is created
- * @param operations the annotated methods; null if there are none
- * @param backend the remote backend; null if there is none
  */
 record DescriptorFactory(
         Throttlers throttlers,

@@ -32,7 +32,6 @@ final class Descriptors {
     static final String ALL = "all";
     static final String INSTANCE = "instance";
 
-    /** Returns the word for the instances that a change or a reset applies to. */
     static String instances(boolean forAll) {
         return forAll ? ALL : INSTANCE;
     }
@@ -42,30 +41,19 @@ final class Descriptors {
         return constant.name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 
-    /**
-     * The response that contains all policies.
-     *
-     * @param policies the policies by name
-     * @param backend the backend that holds buckets of some policies; null if all are in memory
-     */
+    /** @param backend null if all buckets are in memory */
     record PoliciesDescriptor(
             Map<String, PolicyDescriptor> policies,
             @Nullable BackendDescriptor backend) implements OperationResponseBody {}
 
     /**
-     * A policy.
-     *
      * @param mode enforce, shadow or off
      * @param key the names of the key parts; empty for a global policy
      * @param limit the policy's own limit; for a global policy with the state of its bucket
      * @param shares the guaranteed shares in words; null if there are none
-     * @param tiers the limits of the tiers by name; for a global policy with the states of their buckets
      * @param outage the decisions while the backend is unavailable; null while it isn't, or for buckets in memory
-     * @param lease the time for which the instance takes tokens from the backend ahead; null if it doesn't
      * @param buckets the number of buckets in this instance
-     * @param waiting the number of queued calls
      * @param inFlight the number of calls that run, by keys that limit them; null if no limit does
-     * @param deniedMost the keys denied most in the last minutes
      */
     record PolicyDescriptor(
             String policy,
@@ -89,11 +77,8 @@ final class Descriptors {
      * @param appliesTo requests, annotated or code
      * @param phase the phase of the filter; null if the filter doesn't use the policy
      * @param paths the path patterns; empty for all paths
-     * @param excludePaths the path patterns that are excluded
      * @param methods the HTTP methods; empty for all
      * @param overrides the number of keys and networks with an override
-     * @param limitBy the source of requests' own limits; null if there is none
-     * @param backend the backend of the buckets
      * @param onBackendFailure the rule for a failed backend; null if the buckets are in memory
      */
     record ScopeDescriptor(
@@ -108,19 +93,12 @@ final class Descriptors {
             @Nullable String onBackendFailure) {}
 
     /**
-     * The decisions of a policy while its backend is unavailable.
-     *
      * @param rule local, allow or deny, as {@code on-backend-failure}; deny also if the share of the limit is no token
      * @param share the share of the limit that this instance grants by itself; null unless the rule is local
      */
     record OutageDescriptor(String rule, @Nullable Double share) {
 
-        /**
-         * Returns the decisions of a policy at present; null if its backend is up, or its buckets are in memory.
-         *
-         * @param rule the rule of the configuration
-         * @param share the share of the limit that this instance would grant by itself
-         */
+        /** Returns the decisions of a policy at present; null if its backend is up, or its buckets are in memory. */
         static @Nullable OutageDescriptor of(PolicyThrottler throttler, FailureRule rule, double share) {
             Backend backend = throttler.backend();
             ThrottlePolicy policy = throttler.policy();
@@ -135,15 +113,11 @@ final class Descriptors {
     }
 
     /**
-     * The rate and the capacity of buckets, and the state of the bucket if there is a single one; and how many calls may be
-     * in flight.
-     *
      * @param rate null for a limit of the calls in flight alone, as are the other components of the bucket
      * @param zone the time zone of the calendar; null for another refill
      * @param available the whole tokens that the bucket has at present, without those of guaranteed shares; null for several buckets or an unavailable backend
      * @param fullInMs the milliseconds until the bucket is full, rounded up; null if {@code available} is
      * @param inFlight the calls of a key that may be in flight; null for any number
-     * @param changed the difference from the configuration; null if there is none
      */
     record LimitDescriptor(
             @Nullable String rate,
@@ -193,14 +167,10 @@ final class Descriptors {
     }
 
     /**
-     * The difference of a limit from the configuration.
+     * The difference of a limit from the configuration, with the configured rate, capacity and calls in flight.
      *
      * @param target the instances that the change is for: all, or instance for this one; {@code for} in the response
      * @param since the time of the change, in ISO-8601, UTC; null if code of the application has made it
-     * @param until the time at which the change ends; null for none
-     * @param rate the configured rate; null for none
-     * @param capacity the configured capacity; null for none
-     * @param inFlight the configured number of calls in flight; null for any number
      */
     record ChangedDescriptor(
             @JsonProperty("for") String target,
@@ -210,7 +180,6 @@ final class Descriptors {
             @Nullable Long capacity,
             @Nullable Integer inFlight) {
 
-        /** Returns the description of a difference; null for null. */
         static @Nullable ChangedDescriptor of(LimitChanges.@Nullable Difference difference) {
             return difference == null
                     ? null
@@ -229,17 +198,13 @@ final class Descriptors {
     }
 
     /**
-     * One bucket.
-     *
      * @param mode the mode for the key of the bucket: enforce, shadow or off
-     * @param overridden whether an override applies to the key
      * @param key null for a global policy without a guaranteed share, or if the policy is off for the key
      * @param limit the limit with the state of the bucket; null if the policy is off for the key
      * @param guaranteed the guaranteed share in words; null if there is none. The limit is then the one that has more tokens:
      *     what all share, or this share
      * @param limitBy the source of requests' own limits, which may differ from {@code limit}; null if there is none
      * @param inFlight the number of calls of the key that run; null if the limit doesn't count them
-     * @param tiers the tiers of the policy, each of which has another bucket for the key
      * @param backend the backend that holds the bucket; null if it is in memory
      */
     record BucketDescriptor(
@@ -256,10 +221,7 @@ final class Descriptors {
             implements OperationResponseBody {}
 
     /**
-     * A change of a limit.
-     *
      * @param tier the changed tier; null for the policy's own limit
-     * @param now the limit after the change
      * @param instances the instances that the change applies to: all or instance
      * @param until the time at which the change ends, in ISO-8601, UTC; null for none
      */
@@ -273,8 +235,6 @@ final class Descriptors {
             implements OperationResponseBody {}
 
     /**
-     * A bucket that was reset.
-     *
      * @param key null for the bucket of a global policy
      * @param limit the limit with the state of the bucket; a bucket that several keys share is unchanged
      * @param instances the instances that the reset applies to: all or instance
@@ -295,7 +255,6 @@ final class Descriptors {
      * @param parts the texts of the parts; null if keys are hidden
      * @param missing the names of the parts that the request lacked and that have a placeholder; null if there are none,
      *     or if keys are hidden
-     * @param tier the tier of the bucket; null for none
      */
     record KeyDescriptor(
             String hash,
@@ -303,10 +262,7 @@ final class Descriptors {
             @Nullable List<String> missing,
             @Nullable String tier) {
 
-        /**
-         * @param key the composed key
-         * @param shown whether to include the texts
-         */
+        /** @param key the composed key */
         static KeyDescriptor of(ThrottlePolicy policy, String key, boolean shown) {
             List<String> parts = Keys.parts(key);
             List<String> missing = IntStream.range(0, parts.size())
@@ -328,15 +284,12 @@ final class Descriptors {
     }
 
     /**
-     * A key that a policy denies often.
-     *
      * @param denied the lower bound of the number of denials
      * @param shadow true if the policy was in shadow mode for the key, so that no call was rejected; otherwise null
      */
     record DeniedKeyDescriptor(
             KeyDescriptor key, long denied, @Nullable Boolean shadow) {
 
-        /** @param shown whether to include the texts of the key */
         static DeniedKeyDescriptor of(ThrottlePolicy policy, DeniedKey key, boolean shown) {
             return new DeniedKeyDescriptor(
                     KeyDescriptor.of(policy, key.key(), shown), key.denied(), key.shadow() ? true : null);
@@ -344,12 +297,8 @@ final class Descriptors {
     }
 
     /**
-     * The health of a backend.
-     *
-     * @param name the name of the backend, such as Redis
      * @param condition UP, DOWN or MISCONFIGURED
      * @param since the time of the last change of the condition, in ISO-8601, UTC
-     * @param cause the cause of the failure; null if there is none
      */
     record BackendDescriptor(
             String name,

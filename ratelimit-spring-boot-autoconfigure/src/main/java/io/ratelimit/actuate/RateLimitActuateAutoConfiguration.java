@@ -123,7 +123,6 @@ final class RateLimitActuateAutoConfiguration {
                     event -> publish(event, audit, publisher));
         }
 
-        /** Publishes an event only if it is kept. */
         private static void publish(
                 AuditEvent event, ObjectProvider<AuditEventRepository> kept, ApplicationEventPublisher publisher) {
             if (kept.stream().findAny().isPresent()) {

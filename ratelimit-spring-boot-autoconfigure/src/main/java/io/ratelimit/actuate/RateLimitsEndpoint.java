@@ -101,7 +101,6 @@ public class RateLimitsEndpoint {
         this.audit = audit;
     }
 
-    /** Returns all policies. */
     @ReadOperation
     PoliciesDescriptor policies(SecurityContext security) {
         return descriptors.policies(throttlers.all(), showsKeys.test(security));
@@ -320,7 +319,6 @@ public class RateLimitsEndpoint {
             @DefaultValue("never") Show showValues,
             @DefaultValue Set<String> roles) {
 
-        /** Returns whether a caller sees the texts of keys. */
         boolean showsKeys(SecurityContext security) {
             return showValues.isShown(security, roles);
         }
