@@ -10,7 +10,6 @@ import io.ratelimit.remote.Deadline;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -49,10 +48,9 @@ final class CombinedTakes {
     }
 
     /** A take that waits for the reply that decides it. The thread of the take makes the answer. */
-    private static final class Take extends CompletableFuture<ScriptReply> {
+    private static final class Take extends SharingTake {
 
         private final Charge charge;
-        private volatile @Nullable Batch batch;
 
         /** The place of this take in the call that decided it. */
         private int place;
@@ -61,35 +59,9 @@ final class CombinedTakes {
             this.charge = charge;
         }
 
-        /**
-         * Returns when the call was written to the connection, as {@link System#nanoTime}; 0 if it hasn't been written.
-         */
-        long sentAt() {
-            Batch shared = batch;
-            return shared == null ? 0 : shared.call.sentAt();
-        }
-
         void complete(int place, ScriptReply reply) {
             this.place = place;
             complete(reply);
-        }
-
-        /** Cancels the call if no other take waits for it. */
-        void abandon() {
-            Batch shared = batch;
-            if (shared != null) {
-                shared.cancelIfAbandoned();
-            }
-        }
-    }
-
-    private record Batch(List<Take> takes, Started call) {
-
-        /** Cancels the call if no take waits for it any more. */
-        void cancelIfAbandoned() {
-            if (takes.stream().allMatch(Take::isDone)) {
-                call.cancel(true);
-            }
         }
     }
 
@@ -160,13 +132,8 @@ final class CombinedTakes {
     Answer take(Charge charge, Deadline.Call call) {
         Take take = new Take(charge);
         join(take);
-        try {
-            ScriptReply reply = call.await(take, take::sentAt);
-            return calls.answer(charge, take.place, reply);
-        } catch (BackendException failed) {
-            take.abandon();
-            throw failed;
-        }
+        ScriptReply reply = RedisScript.result(take, call);
+        return calls.answer(charge, take.place, reply);
     }
 
     private void join(Take take) {
@@ -205,16 +172,11 @@ final class CombinedTakes {
     }
 
     private void await(Queue queue, List<Take> takes, Started call) {
-        Batch batch = new Batch(takes, call);
-        for (Take take : takes) {
-            take.batch = batch;
-        }
-        batch.cancelIfAbandoned(); // takes may have timed out while the call was started
-        call.whenComplete((reply, failure) -> completed(queue, batch, reply, failure));
+        SharingTake.share(takes, call);
+        call.whenComplete((reply, failure) -> completed(queue, takes, reply, failure));
     }
 
-    private void completed(Queue queue, Batch batch, ScriptReply reply, @Nullable Throwable failure) {
-        List<Take> takes = batch.takes;
+    private void completed(Queue queue, List<Take> takes, ScriptReply reply, @Nullable Throwable failure) {
         int decided = takes.size();
         try {
             decided = failure == null ? reply.decided(decided) : decided;

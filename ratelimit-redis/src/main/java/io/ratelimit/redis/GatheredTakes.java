@@ -63,11 +63,10 @@ final class GatheredTakes {
     }
 
     /** A take, whose reply has its buckets alone. */
-    private final class Take extends Started implements Takes {
+    private final class Take extends SharingTake implements Takes {
 
         private final List<Charge> charges;
         private final List<LeaseRequest> leases;
-        private volatile @Nullable Shared shared;
 
         Take(List<Charge> charges, List<LeaseRequest> leases) {
             this.charges = charges;
@@ -85,22 +84,11 @@ final class GatheredTakes {
         }
 
         @Override
-        long sentAt() {
-            Shared sent = shared;
-            return sent == null ? 0 : sent.call.sentAt();
-        }
-
-        /** Cancels the call as well, if no other take waits for it. */
-        @Override
         public boolean cancel(boolean mayInterrupt) {
-            boolean cancelled = super.cancel(mayInterrupt);
-            Shared sent = shared;
-            if (sent == null) {
+            if (!isStarted()) {
                 scheduled.set(false); // the sender may have ended with its connection
-            } else {
-                sent.cancelIfAbandoned();
             }
-            return cancelled;
+            return super.cancel(mayInterrupt);
         }
 
         void takeAlone() {
@@ -123,23 +111,6 @@ final class GatheredTakes {
                 completeExceptionally(failure);
             }
         }
-    }
-
-    private record Shared(List<Take> takes, Running call) {
-
-        void cancelIfAbandoned() {
-            if (takes.stream().allMatch(Take::isDone)) {
-                call.cancel(true);
-            }
-        }
-    }
-
-    private static void share(List<Take> takes, Running call) {
-        Shared shared = new Shared(takes, call);
-        for (Take take : takes) {
-            take.shared = shared;
-        }
-        shared.cancelIfAbandoned(); // takes may have timed out while the call was started
     }
 
     private Running startAlone(List<Charge> charges, List<LeaseRequest> leases) {
@@ -230,7 +201,7 @@ final class GatheredTakes {
         }
         try {
             Running call = startEach(calls, takes);
-            share(takes, call);
+            SharingTake.share(takes, call);
             call.whenComplete((reply, failure) -> ended(takes, reply, failure));
         } catch (RuntimeException | Error failed) {
             takes.forEach(take -> take.completeExceptionally(failed));
