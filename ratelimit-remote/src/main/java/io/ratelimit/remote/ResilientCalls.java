@@ -133,13 +133,7 @@ final class ResilientCalls implements Backend {
         boolean late = !bounded && nanos > allowed;
         boolean congested = failure instanceof CongestedException;
         deadline.ended(request, now, (failure != null || late) && !congested, congested);
-        if (failure instanceof CongestedException congestion) {
-            breaker.unclear(round);
-            health.congested(congestion);
-        } else {
-            record(round, failure, late);
-        }
-        notifyListeners(nanos, failure != null || late);
+        ended(round, failure, late, nanos);
         return result != null ? result : fallback.answer(congested);
     }
 
@@ -162,7 +156,7 @@ final class ResilientCalls implements Backend {
         Started<T> started = new Started<>(failure -> failures.apply(failure, systemBegan));
         started.whenComplete((result, failure) -> {
             reply.cancel(true); // if the caller has ended the call
-            ended(round, (BackendException) failure, time.nanoTime() - began);
+            ended(round, (BackendException) failure, false, time.nanoTime() - began);
         });
         reply.whenComplete((result, failure) -> {
             if (failure == null) {
@@ -202,14 +196,14 @@ final class ResilientCalls implements Backend {
         }
     }
 
-    private void ended(Round round, @Nullable BackendException failure, long nanos) {
+    private void ended(Round round, @Nullable BackendException failure, boolean late, long nanos) {
         if (failure instanceof CongestedException congestion) {
             breaker.unclear(round);
             health.congested(congestion);
         } else {
-            record(round, failure, false);
+            record(round, failure, late);
         }
-        notifyListeners(nanos, failure != null);
+        notifyListeners(nanos, failure != null || late);
     }
 
     private void notifyListeners(long nanos, boolean failed) {
