@@ -1,10 +1,9 @@
 package io.ratelimit.redis;
 
-import io.lettuce.core.RedisFuture;
-import io.lettuce.core.RedisNoScriptException;
-import io.lettuce.core.ScriptOutputType;
 import io.lettuce.core.cluster.api.async.RedisClusterAsyncCommands;
 import io.ratelimit.CompareAndSetBucketStore.BucketName;
+import io.ratelimit.TimeSource;
+import io.ratelimit.redis.RedisScript.Running;
 import io.ratelimit.redis.RedisScript.ScriptReply;
 import io.ratelimit.remote.inflight.RegisterStore.CarriedClaim;
 import io.ratelimit.remote.inflight.RegisterStore.Claim;
@@ -12,45 +11,42 @@ import io.ratelimit.remote.inflight.RegisterStore.Reply;
 import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
 
-/** The registers of this process in Redis, set by a script. Thread-safe. */
+/** The registers of this process in Redis, set by a script that takes tokens too. Thread-safe. */
 final class RedisRegisters {
 
     private static final String RESOURCE = "slots.lua";
 
-    private final Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis;
+    private final RedisScript script;
     private final RedisKeys keys;
     private final LongSupplier time;
-    private final byte[] text = script("local bucket\n");
-    private final String sha = RedisScript.sha1(text);
 
     /** The name of this process. A process that continues from a checkpoint gets another one, as others may too. */
     private volatile byte[] process = newProcess();
 
-    /** @param time returns {@link RedisBucketStore#SERVER_TIME}, or in tests a time in microseconds */
-    RedisRegisters(Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis, RedisKeys keys, LongSupplier time) {
-        this.redis = redis;
+    /**
+     * @param clock this machine's, which doesn't decide
+     * @param time returns {@link RedisBucketStore#SERVER_TIME}, or in tests a time in microseconds
+     */
+    RedisRegisters(
+            Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis,
+            RedisKeys keys,
+            LongSupplier time,
+            TimeSource clock) {
+        this.script = new RedisScript(redis, clock, text());
         this.keys = keys;
         this.time = time;
     }
 
-    /** Returns the script that sets registers and takes tokens. */
-    static byte[] withBuckets() {
+    private static byte[] text() {
         String bucket = new String(RedisScript.read(RedisScript.RESOURCE), StandardCharsets.UTF_8);
-        return script("local function bucket(KEYS, ARGV)\n" + bucket + "\nend\n");
-    }
-
-    private static byte[] script(String bucket) {
         String slots = new String(RedisScript.read(RESOURCE), StandardCharsets.UTF_8);
-        return (bucket + slots).getBytes(StandardCharsets.UTF_8);
+        return ("local function bucket(KEYS, ARGV)\n" + bucket + "\nend\n" + slots).getBytes(StandardCharsets.UTF_8);
     }
 
     void restart() {
@@ -61,65 +57,24 @@ final class RedisRegisters {
         return ascii(String.format("%016x", new SecureRandom().nextLong()));
     }
 
+    /** Sets a register. If the result is cancelled, its command isn't written any more. */
     CompletableFuture<Reply> set(BucketName key, Claim claim, Duration timeToLive) {
-        byte[][] redisKey = {keys.slots(key)};
-        byte[][] arguments = arguments(claim, timeToLive);
-        Result result = new Result();
-        result.send(redis.get().evalsha(sha, ScriptOutputType.MULTI, redisKey, arguments), (reply, failure) -> {
-            if (failure instanceof RedisNoScriptException) {
-                evalText(redisKey, arguments, result);
-            } else {
-                complete(result, reply, failure);
+        Running call = start((to, serverMicros) -> {
+            to.add(1).addKey(keys.slots(key)).add(1).add(0);
+            addArguments(claim, timeToLive, to::add);
+            long testTime = time.getAsLong();
+            if (testTime != RedisBucketStore.SERVER_TIME) {
+                to.add("").add(testTime);
             }
         });
+        CompletableFuture<Reply> result = call.thenApply(reply -> reply(reply, 0));
+        result.whenComplete((reply, failure) -> call.cancel(true));
         return result;
     }
 
-    private void evalText(byte[][] key, byte[][] arguments, Result result) {
-        try {
-            result.send(
-                    redis.get().eval(text, ScriptOutputType.MULTI, key, arguments),
-                    (reply, failure) -> complete(result, reply, failure));
-        } catch (RuntimeException unsent) {
-            result.completeExceptionally(unsent);
-        }
-    }
-
-    /** A reply to come. If it is cancelled, its command isn't written any more. */
-    private static final class Result extends CompletableFuture<Reply> {
-
-        private volatile @Nullable RedisFuture<List<Long>> command;
-
-        void send(RedisFuture<List<Long>> command, BiConsumer<List<Long>, Throwable> receiver) {
-            this.command = command;
-            command.whenComplete(receiver);
-        }
-
-        @Override
-        public boolean cancel(boolean mayInterrupt) {
-            RedisFuture<List<Long>> sent = command;
-            return super.cancel(mayInterrupt) && sent != null && sent.cancel(mayInterrupt);
-        }
-    }
-
-    private static void complete(CompletableFuture<Reply> result, List<Long> reply, Throwable failure) {
-        if (failure != null) {
-            result.completeExceptionally(failure);
-        } else {
-            result.complete(new Reply(reply.get(0).intValue(), reply.get(1).intValue()));
-        }
-    }
-
-    private byte[][] arguments(Claim claim, Duration timeToLive) {
-        List<byte[]> arguments = new ArrayList<>(9);
-        arguments.add(digits(1));
-        arguments.add(digits(0));
-        addArguments(claim, timeToLive, arguments::add);
-        long testTime = time.getAsLong();
-        if (testTime != RedisBucketStore.SERVER_TIME) {
-            arguments.add(digits(testTime));
-        }
-        return arguments.toArray(byte[][]::new);
+    /** Starts a call that sets registers, and takes the tokens of the buckets whose keys and arguments follow. */
+    Running start(RedisScript.Arguments arguments) {
+        return script.start(arguments);
     }
 
     void addArguments(Claim claim, Duration timeToLive, Consumer<byte[]> to) {
@@ -141,12 +96,16 @@ final class RedisRegisters {
         boolean areSet = reply.has(place);
         for (int i = 0; i < claims.size(); i++) {
             if (areSet) {
-                claims.get(i).replied(new Reply((int) reply.now(place + i) - 2, (int) reply.missing(place + i)));
+                claims.get(i).replied(reply(reply, place + i));
             } else {
                 claims.get(i).withdraw();
             }
         }
         return !areSet || reply.has(0);
+    }
+
+    private static Reply reply(ScriptReply reply, int place) {
+        return new Reply((int) reply.now(place) - 2, (int) reply.missing(place));
     }
 
     byte[] key(CarriedClaim claim) {

@@ -42,7 +42,6 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     private final ScriptCalls script;
     private final CombinedTakes combined;
     private final RedisRegisters registers;
-    private final RedisScript withRegisters;
     private volatile boolean oneKeyPerScript;
 
     /** The takes that share calls; null if each has calls of its own. */
@@ -65,8 +64,7 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         this.script = new ScriptCalls(new RedisScript(redis, clock), keys, time);
         this.oneKeyPerScript = oneKeyPerScript;
         this.combined = new CombinedTakes(script, charge -> startTake(List.of(charge), List.of(), Timing.AT_ONCE));
-        this.registers = new RedisRegisters(redis, keys, time);
-        this.withRegisters = new RedisScript(redis, clock, RedisRegisters.withBuckets());
+        this.registers = new RedisRegisters(redis, keys, time, clock);
     }
 
     /** Has takes of any keys that come at the same time share a call, which the thread of the connection sends. */
@@ -155,7 +153,7 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     public Decision take(List<Charge> charges, List<CarriedClaim> claims, Duration timeToLive) {
         return call(call -> {
             try {
-                return script.take(charges, claims, timeToLive, registers, withRegisters, call);
+                return script.take(charges, claims, timeToLive, registers, call);
             } catch (BackendException failed) {
                 rethrowUnlessCluster(failed);
                 claims.forEach(CarriedClaim::withdraw);

@@ -142,24 +142,19 @@ final class ScriptCalls {
         return answers;
     }
 
-    /**
-     * Takes all of the charges or none at once, and sets registers in the same call.
-     *
-     * @param together the script that does both
-     */
+    /** Takes all of the charges or none at once, and sets registers in the same call. */
     Decision take(
             List<Charge> charges,
             List<CarriedClaim> claims,
             Duration timeToLive,
             RedisRegisters registers,
-            RedisScript together,
             Deadline.Call call) {
         BucketArguments buckets = new BucketArguments(
                 Operation.TAKE,
                 charges,
                 toTake(charges, Timing.AT_ONCE),
                 RedisLanes.toTake(charges, Timing.AT_ONCE, keys));
-        Running running = together.start((to, serverMicros) -> {
+        Running running = registers.start((to, serverMicros) -> {
             to.add(claims.size() + buckets.keyCount());
             claims.forEach(claim -> to.addKey(registers.key(claim)));
             buckets.addKeys(to);

@@ -1,6 +1,6 @@
 --[[
-Sets the registers of one process for the calls in flight of keys. Before this text the function bucket is defined: it is nil, or
-takes tokens as bucket.lua does.
+Sets the registers of one process for the calls in flight of keys. Before this text the function bucket is defined, which takes
+tokens as bucket.lua does.
 
 The value of a key is a text with a register for each process: "process number slots usable deadline;". The deadline is in
 microseconds of the server's clock. How many slots a process may use, and why their sum never exceeds the limit, is described at
@@ -15,24 +15,20 @@ short, no register is set.
 KEYS     the keys of the registers, and then those of bucket.lua
 ARGV     the number of registers, and the number of charges; for each register the process, as hexadecimal digits, the number of
          its claim, the calls that run there, the slots that it wants, the limit, and the time to live in milliseconds; then the
-         arguments of bucket.lua; without tokens, in tests only, the time in microseconds
-Returns, for each register that was set, the usable slots of the process, or -1 if a later claim was there before; and the slots of
-all others. With tokens the reply of bucket.lua comes first, and each register is a text of two doubles: the first is greater by 2.
+         arguments of bucket.lua
+Returns the reply of bucket.lua, if there are charges, and then for each register that was set a text of two doubles: the usable
+slots of the process plus 2, or 1 if a later claim was there before; and the slots of all others.
 ]]
 
 local count, charges = tonumber(ARGV[1]), tonumber(ARGV[2])
-local keys, arguments, now, slack = {}, {}, nil, 1000
+local keys, arguments, slack = {}, {}, 1000
 for i = count + 1, #KEYS do
     keys[i - count] = KEYS[i]
 end
 for i = 3 + 6 * count, #ARGV do
     arguments[i - 2 - 6 * count] = ARGV[i]
 end
-if bucket then
-    now = tonumber(arguments[#keys + 2])
-else
-    now = tonumber(arguments[1])
-end
+local now = tonumber(arguments[#keys + 2])
 if now then
     slack = 600000 -- the time of a test may stand still while the server's clock runs
 else
@@ -72,7 +68,7 @@ for i = 1, count do
 end
 
 local tokens = {}
-if bucket and free then
+if free and charges > 0 then
     tokens = bucket(keys, arguments)
     if type(tokens) == 'string' then
         tokens = {tokens}
@@ -85,7 +81,7 @@ if bucket and free then
             return tokens
         end
     end
-elseif bucket then
+else
     for i = 1, #keys do
         tokens[i] = ''
     end
@@ -95,9 +91,6 @@ for i = 1, count do
     if values[i] then
         redis.call('SET', KEYS[i], values[i], 'PX', ARGV[6 * i + 2] + slack)
     end
-end
-if not bucket then
-    return replies[1]
 end
 for i = 1, count do
     tokens[#keys + i] = struct.pack('>dd', replies[i][1] + 2, replies[i][2])

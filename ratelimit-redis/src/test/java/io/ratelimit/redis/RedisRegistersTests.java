@@ -2,7 +2,12 @@ package io.ratelimit.redis;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.codec.ByteArrayCodec;
 import io.ratelimit.CompareAndSetBucketStore.BucketName;
+import io.ratelimit.TimeSource;
 import io.ratelimit.remote.inflight.RegisterModel;
 import io.ratelimit.remote.inflight.RegisterStore.Claim;
 import io.ratelimit.remote.inflight.RegisterStore.Reply;
@@ -27,10 +32,15 @@ class RedisRegistersTests {
     private final AtomicLong time = new AtomicLong(1_800_000_000_000_000L);
 
     private RedisRegisters registers(boolean serverTime) {
+        return registers(TestRedis.shared().connection(), serverTime);
+    }
+
+    private RedisRegisters registers(StatefulRedisConnection<byte[], byte[]> connection, boolean serverTime) {
         return new RedisRegisters(
-                TestRedis.shared().connection()::async,
+                connection::async,
                 keys,
-                () -> serverTime ? RedisBucketStore.SERVER_TIME : time.get());
+                () -> serverTime ? RedisBucketStore.SERVER_TIME : time.get(),
+                TimeSource.system());
     }
 
     private static Reply set(RedisRegisters registers, BucketName key, Claim claim) throws Exception {
@@ -92,5 +102,19 @@ class RedisRegistersTests {
         assertThat(set(process, ALICE, new Claim(5, 1, 1, 2))).isEqualTo(new Reply(1, 0));
         process.restart();
         assertThat(set(process, ALICE, new Claim(6, 0, 2, 2))).isEqualTo(new Reply(1, 1));
+    }
+
+    @Test
+    void aClaimThatIsCancelledIsNotSent() throws Exception {
+        TestRedis redis = TestRedis.shared();
+        try (RedisClient client = RedisClient.create(RedisURI.create(redis.host(), redis.port()));
+                StatefulRedisConnection<byte[], byte[]> connection = client.connect(ByteArrayCodec.INSTANCE)) {
+            RedisRegisters process = registers(connection, true);
+            assertThat(set(process, ALICE, new Claim(1, 0, 1, 2))).isEqualTo(new Reply(1, 0));
+            connection.setAutoFlushCommands(false);
+            process.set(ALICE, new Claim(3, 0, 1, 2), TIME_TO_LIVE).cancel(true);
+            connection.setAutoFlushCommands(true);
+            assertThat(set(process, ALICE, new Claim(2, 0, 2, 2))).isEqualTo(new Reply(2, 0));
+        }
     }
 }
