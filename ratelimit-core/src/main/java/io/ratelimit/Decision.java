@@ -300,9 +300,7 @@ public final class Decision extends Verdict implements Serializable {
      * policies don't limit the calls in flight.
      */
     public void release() {
-        for (int i = 0; i < held.size(); i++) {
-            held.get(i).release();
-        }
+        HeldSlot.releaseAll(held, 0, HeldSlot::release);
     }
 
     /**

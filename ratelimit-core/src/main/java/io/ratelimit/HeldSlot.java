@@ -1,6 +1,8 @@
 package io.ratelimit;
 
+import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -51,6 +53,17 @@ final class HeldSlot extends AtomicBoolean {
             if (heldNanos != UNMEASURED) {
                 throttler.slots().record(heldNanos);
                 throttler.listener().released(heldNanos);
+            }
+        }
+    }
+
+    /** Releases all slots from an index on. If a release throws, as that of a store of the application may, the others follow. */
+    static <T> void releaseAll(List<T> slots, int from, Consumer<T> release) {
+        if (from < slots.size()) {
+            try {
+                release.accept(slots.get(from));
+            } finally {
+                releaseAll(slots, from + 1, release);
             }
         }
     }

@@ -378,8 +378,11 @@ final class InFlightCalls {
         }
 
         void release() {
-            held.forEach(HeldSlot::release);
-            requests.forEach(Request::release);
+            try {
+                HeldSlot.releaseAll(held, 0, HeldSlot::release);
+            } finally {
+                HeldSlot.releaseAll(requests, 0, Request::release);
+            }
         }
     }
 }

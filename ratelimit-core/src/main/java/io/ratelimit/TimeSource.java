@@ -14,6 +14,8 @@ public interface TimeSource {
     /**
      * Returns the nanoseconds since a fixed moment. Only differences are meaningful, and comparisons must subtract.
      * Buckets with interval refill get their tokens at whole periods since that moment.
+     *
+     * <p>Must not throw: a call that reads the clock would fail, and {@linkplain #maintainAt upkeep} might end.
      */
     long nanoTime();
 

@@ -149,8 +149,11 @@ final class WaitQueues {
                 try {
                     time.parkUntil(time.nanoTime() + decision.waitNanos());
                 } catch (InterruptedException | RuntimeException | Error failed) {
-                    decision.release();
-                    store.giveBack(decision.taken());
+                    try {
+                        decision.release();
+                    } finally {
+                        store.giveBack(decision.taken());
+                    }
                     throw failed;
                 }
             }

@@ -12,6 +12,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
 import java.util.function.IntSupplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -19,7 +20,7 @@ import org.junit.jupiter.api.Timeout.ThreadMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A clock that throws may fail a call, but leaves no slot of the call behind. */
+/** A clock or a release that throws may fail a call, but leaves no other slot of the call behind. */
 @Timeout(60)
 class BrokenClockTests {
 
@@ -156,7 +157,7 @@ class BrokenClockTests {
     }
 
     /** The one slot that processes share, which is always free. */
-    private static final class SharedSlot implements SharedSlots, SharedSlots.Slot {
+    private static class SharedSlot implements SharedSlots, SharedSlots.Slot {
 
         private int released;
 
@@ -210,15 +211,35 @@ class BrokenClockTests {
     @Test
     void atTheStartOfACallWhoseSlotIsSharedAndReleasedOnce() {
         SharedSlot slot = new SharedSlot();
-        BucketStore store = (BucketStore) Proxy.newProxyInstance(
-                getClass().getClassLoader(),
-                new Class<?>[] {BucketStore.class},
-                (proxy, method, arguments) -> method.getName().equals("slots") ? slot : null);
-        Throttler alice = new Throttlers(List.of(EXPORTS), store, clock, ThrottleListener.NONE)
+        Throttler alice = new Throttlers(List.of(EXPORTS), storeWith(policy -> slot), clock, ThrottleListener.NONE)
                 .get("exports")
                 .forKey("alice");
         clock.broken = true;
         assertThatIllegalStateException().isThrownBy(() -> alice.decide(1));
         assertThat(slot.released).isEqualTo(1);
+    }
+
+    @Test
+    void atTheEndOfACallOneOfWhoseSlotsTheStoreCannotRelease() {
+        ThrottlePolicy other = ThrottlePolicy.of("other", BucketSpec.inFlight(2), "user");
+        SharedSlot slot = new SharedSlot();
+        SharedSlot broken = new SharedSlot() {
+            @Override
+            public void release() {
+                throw new IllegalStateException("broken");
+            }
+        };
+        BucketStore store = storeWith(policy -> policy.equals(other) ? slot : broken);
+        Throttlers both = new Throttlers(List.of(EXPORTS, other), store, clock, ThrottleListener.NONE);
+        Decision decision = both.decide(List.of(Charge.of(EXPORTS, "alice", 1), Charge.of(other, "alice", 1)));
+        assertThatIllegalStateException().isThrownBy(decision::release);
+        assertThat(slot.released).isEqualTo(1);
+    }
+
+    private static BucketStore storeWith(Function<Object, SharedSlots> slots) {
+        return (BucketStore) Proxy.newProxyInstance(
+                BrokenClockTests.class.getClassLoader(),
+                new Class<?>[] {BucketStore.class},
+                (proxy, method, arguments) -> method.getName().equals("slots") ? slots.apply(arguments[0]) : null);
     }
 }

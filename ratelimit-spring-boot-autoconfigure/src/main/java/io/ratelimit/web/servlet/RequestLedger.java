@@ -136,11 +136,14 @@ final class RequestLedger {
 
     /** Ends the request for the policies that count it as in flight. */
     void leave() {
-        if (inFlight != null) {
-            inFlight.release();
-        }
-        if (inFlightLater != null) {
-            inFlightLater.release();
+        try {
+            if (inFlight != null) {
+                inFlight.release();
+            }
+        } finally {
+            if (inFlightLater != null) {
+                inFlightLater.release();
+            }
         }
     }
 
