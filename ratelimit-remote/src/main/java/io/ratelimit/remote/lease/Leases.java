@@ -22,7 +22,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Future;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -61,7 +60,7 @@ public final class Leases {
     /**
      * @param renewals makes a call of the store that renews a lease, unless the store is unavailable
      * @param waits waits for a request of another thread, but not too long for a call of this thread
-     * @param background runs these calls; it may reject them
+     * @param background runs these calls; it may reject them or fail
      */
     public Leases(
             TimeSource time,
@@ -260,7 +259,7 @@ public final class Leases {
                     bucket.endRequest();
                 }
             });
-        } catch (RejectedExecutionException busy) {
+        } catch (RuntimeException | Error notStarted) { // as without a thread; this call has its tokens
             bucket.endRequest();
         }
     }

@@ -16,6 +16,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
 /** Which calls request a lease, and what others of the same key do meanwhile. */
@@ -75,6 +76,24 @@ class LeaseRequestTests {
             time.advance(LEASE.dividedBy(40));
         }
         assertThat(asked).containsExactly(2L, 4L);
+    }
+
+    /** A thread that can't be started, for example. */
+    @Test
+    void aRenewalThatCannotBeStartedFailsNoCallAndIsTriedAgain() {
+        AtomicInteger started = new AtomicInteger();
+        Leases failing = new Leases(time, new Granting(), Runnable::run, this::await, renewal -> {
+            if (started.getAndIncrement() == 0) {
+                throw new Error("no thread");
+            }
+            renewal.run();
+        });
+        for (int i = 0; i < 200; i++) {
+            assertThat(failing.take(List.of(CHARGE), failing::takeFromStore).allowed())
+                    .isTrue();
+            time.advance(LEASE.dividedBy(40));
+        }
+        assertThat(started).hasValueGreaterThan(1);
     }
 
     @Test
