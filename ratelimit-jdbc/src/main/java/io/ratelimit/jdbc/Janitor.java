@@ -20,8 +20,9 @@ final class Janitor {
     private static final Duration PAUSE = Duration.ofMinutes(5);
     private static final Duration LONGEST = Duration.ofSeconds(30);
 
-    private final DataSource source;
+    private final ConnectionPool connections;
     private final BucketTable table;
+    private final Duration longest;
     private final ScheduledExecutorService thread = Executors.newSingleThreadScheduledExecutor(work -> {
         Thread daemon = new Thread(work, "ratelimit-jdbc-janitor");
         daemon.setDaemon(true);
@@ -31,8 +32,14 @@ final class Janitor {
     private @Nullable ScheduledFuture<?> schedule;
 
     Janitor(DataSource source, BucketTable table) {
-        this.source = source;
+        this(source, table, LONGEST);
+    }
+
+    /** @param longest the time that opening a connection may take, and so may a statement */
+    Janitor(DataSource source, BucketTable table, Duration longest) {
+        this.connections = new ConnectionPool(source, 1, longest, longest);
         this.table = table;
+        this.longest = longest;
     }
 
     /** Begins at a random moment, as other instances do the same. */
@@ -53,14 +60,15 @@ final class Janitor {
 
     void sweep() {
         try {
-            Session session = Session.of(source.getConnection(), LONGEST);
-            try {
-                table.removeExpired(session, Deadline.Call.within(LONGEST, JdbcFailures::of));
-            } finally {
-                session.close();
-            }
+            connections.start();
+            connections.with(Deadline.Call.within(longest, JdbcFailures::of), (session, call) -> {
+                table.removeExpired(session, call);
+                return true;
+            });
         } catch (Throwable failed) { // an exception would end the schedule
             logger.debug("Expired rows are left for later: " + failed.getMessage());
+        } finally {
+            connections.stop();
         }
     }
 

@@ -9,6 +9,7 @@ import io.ratelimit.ChangeBoard;
 import io.ratelimit.Charge;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.remote.PatientAwaits;
+import java.lang.reflect.Proxy;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
@@ -17,10 +18,14 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import javax.sql.DataSource;
 import org.h2.jdbcx.JdbcDataSource;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.Timeout.ThreadMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -67,6 +72,36 @@ class JdbcTableTests {
 
         assertThat(rows(source)).isEqualTo(1);
         assertThat(store.take(List.of(Charge.of(slow, "alice", 1))).allowed()).isFalse();
+        connections.stop();
+    }
+
+    @Test
+    @Timeout(value = 60, threadMode = ThreadMode.SEPARATE_THREAD)
+    void aConnectionThatNeverOpensEndsNoLaterSweep() throws Exception {
+        DataSource source = TestDatabase.h2();
+        ConnectionPool connections = TestDatabase.connections(source, table, TIMEOUT);
+        JdbcBucketStore store = TestDatabase.store(
+                connections, table, new TableIds("test", ""), TIMEOUT, () -> JdbcBucketStore.SERVER_TIME);
+        ThrottlePolicy policy = ThrottlePolicy.of("api", BucketSpec.of("1/1s"), "user");
+        store.take(List.of(Charge.of(policy, "alice", 1)));
+        TestDatabase.execute(source, "UPDATE " + table.name() + " SET expires = TIMESTAMP '2020-01-01 00:00:00'");
+        CountDownLatch never = new CountDownLatch(1);
+        AtomicInteger opened = new AtomicInteger();
+        DataSource hanging = (DataSource) Proxy.newProxyInstance(
+                getClass().getClassLoader(), new Class<?>[] {DataSource.class}, (proxy, method, arguments) -> {
+                    if (opened.getAndIncrement() == 0) {
+                        never.await();
+                    }
+                    return source.getConnection();
+                });
+        Janitor janitor = new Janitor(hanging, table, Duration.ofSeconds(5));
+        janitor.sweep();
+        assertThat(rows(source)).isEqualTo(1);
+
+        janitor.sweep();
+
+        assertThat(rows(source)).isZero();
+        never.countDown();
         connections.stop();
     }
 
