@@ -280,6 +280,14 @@ class GatheredTakesTests {
             }
             assertThatThrownBy(take(full, charge("user2", 1))::get).hasStackTraceContaining("OOM");
             assertThat(sender).isEmpty();
+            redis.connection().sync().configSet("maxmemory", "0");
+            for (int i = 1; i < GatheredTakes.TAKES_ALONE; i++) {
+                full.take(List.of(charge("user2", 1)));
+            }
+            assertThat(sender).isEmpty();
+            take(full, charge("user2", 1));
+            assertThat(sender).hasSize(1);
+            send();
         }
     }
 
