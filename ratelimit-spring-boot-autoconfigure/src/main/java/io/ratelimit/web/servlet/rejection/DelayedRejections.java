@@ -37,6 +37,9 @@ final class DelayedRejections implements SmartLifecycle {
     /** The container's timeout after the delay, in case the time source makes no call. */
     private static final long GRACE_MILLIS = 30_000;
 
+    /** The time after its dispatch in which a request is complete, unless the container has lost it. */
+    private static final long LOST_NANOS = TimeUnit.MINUTES.toNanos(1);
+
     private static final long STOP_SECONDS = 2;
 
     private static final Log logger = LogFactory.getLog(DelayedRejections.class);
@@ -182,6 +185,7 @@ final class DelayedRejections implements SmartLifecycle {
         private final AsyncContext async;
         private final String target;
         private final AtomicReference<State> state = new AtomicReference<>(State.WAITING);
+        private final AtomicBoolean hasPlace = new AtomicBoolean(true);
         private volatile @Nullable Future<?> timer;
 
         /**
@@ -215,7 +219,7 @@ final class DelayedRejections implements SmartLifecycle {
                     : null;
         }
 
-        /** Sets the timer that will call {@link #dispatch}. It is cancelled when the request is complete. */
+        /** Sets the timer of the next step. It is cancelled when the request is complete. */
         void timer(Future<?> timer) {
             this.timer = timer;
             if (state.get() == State.COMPLETE) {
@@ -232,6 +236,7 @@ final class DelayedRejections implements SmartLifecycle {
                     logger.debug("A client disconnected before its delayed rejection was written");
                     complete();
                 }
+                timer(time.maintainAt(time.nanoTime() + LOST_NANOS, this::leave));
             }
         }
 
@@ -242,6 +247,13 @@ final class DelayedRejections implements SmartLifecycle {
                 if (timer != null) {
                     timer.cancel(false);
                 }
+                leave();
+            }
+        }
+
+        /** Frees the place of this rejection, which is written nevertheless if the container dispatches the request later. */
+        private void leave() {
+            if (hasPlace.getAndSet(false)) {
                 waiting.remove(this);
                 permits.release();
             }

@@ -117,6 +117,20 @@ class DelayedRejectionsTests {
     }
 
     @Test
+    void aRequestThatTheContainerLosesAfterItsDispatchFreesItsPlace() {
+        MockHttpServletRequest request = new Request() {
+            @Override
+            void dispatched() {}
+        };
+        defer(request, denied);
+        time.advance(Duration.ofSeconds(2));
+        assertThat(late.waiting()).isOne();
+        time.advance(Duration.ofMinutes(1));
+        assertThat(late.waiting()).isZero();
+        assertThat(DelayedRejection.claim(request)).as("is written anyway").isNotNull();
+    }
+
+    @Test
     void aRequestThatCantBePutOffTakesNoPlace() {
         MockHttpServletRequest request = request();
         request.setAsyncSupported(false);
