@@ -1,6 +1,5 @@
 package io.ratelimit.policy;
 
-import java.time.Duration;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.bind.DefaultValue;
@@ -18,11 +17,6 @@ public sealed interface BackendProperties {
 
     /** Returns the longest time that one request waits for the backend. */
     Timeout timeout();
-
-    /** Returns the longest time that one request waits for the backend. */
-    default Duration longestWait() {
-        return timeout().duration();
-    }
 
     /** Returns the share of a limit that each instance grants from memory while the backend is unavailable. */
     double localShare();

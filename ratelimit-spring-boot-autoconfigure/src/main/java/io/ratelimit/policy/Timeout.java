@@ -7,10 +7,10 @@ import java.time.Duration;
  * The longest time that one request waits for a backend. Spring would read a plain duration without a unit as milliseconds.
  * A nested type would be a group of properties in their metadata.
  */
-record Timeout(Duration duration) {
+public record Timeout(Duration duration) {
 
     /** @throws IllegalArgumentException if the duration is shorter than one millisecond or longer than ten seconds */
-    Timeout {
+    public Timeout {
         if (duration.compareTo(Duration.ofMillis(1)) < 0 || duration.compareTo(Duration.ofSeconds(10)) > 0) {
             throw new IllegalArgumentException("timeout must be between 1ms and 10s, but was " + Rate.format(duration)
                     + ": it is the longest time that a request waits for the backend");

@@ -33,20 +33,33 @@ class PublicApiTests {
 
     @Test
     void thePublicApiIsAsRecorded() throws IOException {
-        List<String> found = new ClassFileImporter()
+        List<String> found = exported().flatMap(PublicApiTests::lines).sorted().toList();
+        Files.write(FOUND, found);
+        assertThat(found)
+                .as("the public API; if the change is meant, copy %s to %s", FOUND, PROMISED)
+                .containsExactlyElementsOf(Files.readAllLines(PROMISED));
+    }
+
+    @Test
+    void publicMembersHaveTypesThatCallersCanName() {
+        assertThat(exported()
+                        .flatMap(type -> type.getCodeUnits().stream().filter(member -> isExported(type, member)))
+                        .flatMap(member -> Stream.concat(
+                                        Stream.of(member.getRawReturnType()), member.getRawParameterTypes().stream())
+                                .map(JavaClass::getBaseComponentType)
+                                .filter(used -> used.getPackageName().startsWith("io.ratelimit") && !isExported(used))
+                                .map(used -> member.getFullName() + " has the type " + used.getSimpleName())))
+                .isEmpty();
+    }
+
+    private static Stream<JavaClass> exported() {
+        return new ClassFileImporter()
                         .withImportOption(new ImportOption.DoNotIncludeTests())
                         .withImportOption(location -> !location.contains("-tests.jar"))
                         .importPackages("io.ratelimit")
                         .stream()
                         .filter(type -> !type.getPackageName().startsWith("io.ratelimit.autoconfigure"))
-                        .filter(PublicApiTests::isExported)
-                        .flatMap(PublicApiTests::lines)
-                        .sorted()
-                        .toList();
-        Files.write(FOUND, found);
-        assertThat(found)
-                .as("the public API; if the change is meant, copy %s to %s", FOUND, PROMISED)
-                .containsExactlyElementsOf(Files.readAllLines(PROMISED));
+                        .filter(PublicApiTests::isExported);
     }
 
     private static boolean isExported(JavaClass type) {

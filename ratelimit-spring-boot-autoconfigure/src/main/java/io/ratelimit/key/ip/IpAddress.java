@@ -2,8 +2,13 @@ package io.ratelimit.key.ip;
 
 import org.jspecify.annotations.Nullable;
 
-/** An IPv6 address, or an IPv4 address mapped into IPv6. */
-record IpAddress(long high, long low) {
+/**
+ * An IPv6 address, or an IPv4 address mapped into IPv6.
+ *
+ * @param high the first 64 bits
+ * @param low the last 64 bits
+ */
+public record IpAddress(long high, long low) {
 
     private static final long MAPPED = 0xffffL;
 
