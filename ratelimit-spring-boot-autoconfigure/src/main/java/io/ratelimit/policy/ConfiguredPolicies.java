@@ -92,10 +92,13 @@ public final class ConfiguredPolicies {
         return List.copyOf(all);
     }
 
-    /** Lets each throttler check changes of its policy by the rules of the configuration. */
+    /** Lets each throttler of a policy of the configuration check changes by the rules of the configuration. */
     public void checkChanges(Throttlers throttlers) {
-        for (ConfiguredPolicy policy : policies.values()) {
-            throttlers.get(policy.name()).checkChanges(policy::checkChange);
+        for (PolicyThrottler throttler : throttlers.all()) {
+            ConfiguredPolicy policy = policies.get(throttler.policy().name());
+            if (policy != null) {
+                throttler.checkChanges(policy::checkChange);
+            }
         }
     }
 
@@ -115,11 +118,8 @@ public final class ConfiguredPolicies {
 
     /** Returns whether any policy, or any limit in an annotation, keeps its buckets in a place. */
     public boolean uses(BackendKind kind) {
-        boolean uses = properties.backend() == kind;
-        for (ConfiguredPolicy policy : policies.values()) {
-            uses |= backend(policy.properties()) == kind;
-        }
-        return uses;
+        return properties.backend() == kind
+                || policies.values().stream().anyMatch(policy -> backend(policy.properties()) == kind);
     }
 
     /** Returns whether any policy in a shared place, or a limit in an annotation, may be on. */
@@ -314,6 +314,11 @@ public final class ConfiguredPolicies {
                     : properties.cost().withMaximum(properties.maxCost());
         }
 
+        /** Returns the {@code max-cost}, or the smallest number of tokens that a request takes if the policy has none. */
+        static long largestCost(Policy properties) {
+            return properties.maxCost() == null ? properties.cost().minTokens() : properties.maxCost();
+        }
+
         /**
          * Checks a change of the running policy. A change that the configuration could not have is rejected.
          *
@@ -321,18 +326,14 @@ public final class ConfiguredPolicies {
          *     requests of a share could never take the cost
          */
         void checkChange(ThrottlePolicy changed) {
-            long cost = cost().minTokens();
             String name = "'" + changed.name() + "'";
-            if (properties.maxCost() != null) {
-                checkHolds("the max-cost", properties.maxCost(), changed.spec(), name);
-            }
-            checkHolds("the cost", cost, changed.spec(), name);
+            checkHoldsCost(changed.spec(), name);
             checkPeriod(changed.spec(), policy.spec(), name);
             PolicyReader.checkLease(changed, Stream.empty());
-            ShareReader.checkLeft(changed, cost);
+            ShareReader.checkLeft(changed, cost().minTokens());
             for (Map.Entry<String, BucketSpec> tier : changed.tiers().entrySet()) {
                 String owner = "the tier '" + tier.getKey() + "' of " + name;
-                checkHolds("the cost", cost, tier.getValue(), owner);
+                checkHoldsCost(tier.getValue(), owner);
                 checkPeriod(tier.getValue(), policy.tiers().get(tier.getKey()), owner);
             }
         }
@@ -347,10 +348,12 @@ public final class ConfiguredPolicies {
             }
         }
 
-        private static void checkHolds(String property, long cost, BucketSpec spec, String owner) {
+        private void checkHoldsCost(BucketSpec spec, String owner) {
+            long cost = largestCost(properties);
             if (spec.capacity() < cost) {
-                throw new IllegalArgumentException("capacity of " + owner + " must be at least " + property
-                        + " of the policy, " + cost + ", but was " + spec.capacity());
+                throw new IllegalArgumentException("capacity of " + owner + " must be at least the "
+                        + (properties.maxCost() == null ? "" : "max-") + "cost of the policy, " + cost + ", but was "
+                        + spec.capacity());
             }
         }
     }

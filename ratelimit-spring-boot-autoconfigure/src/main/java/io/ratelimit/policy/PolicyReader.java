@@ -307,10 +307,12 @@ record PolicyReader(
         String where = at + (capacity == null ? ".rate" : ".capacity");
         return valid(where, capacity == null ? rate : capacity, () -> {
             BucketSpec spec = spec(rate, capacity == null ? rate.tokens() : capacity, policy);
-            long cost = ConfiguredPolicy.cost(policy).minTokens();
-            if (spec.capacity() < cost) {
-                throw new IllegalArgumentException("capacity must be at least the cost of the policy, " + cost
-                        + ", but was " + spec.capacity() + ": no request of " + owner + " could ever be allowed");
+            String cost = policy.maxCost() == null ? "cost" : "max-cost";
+            long tokens = ConfiguredPolicy.largestCost(policy);
+            if (spec.capacity() < tokens) {
+                throw new IllegalArgumentException(
+                        "capacity must be at least the " + cost + " of the policy, " + tokens + ", but was "
+                                + spec.capacity() + ": no request of " + owner + " at this cost could ever be allowed");
             }
             return spec;
         });

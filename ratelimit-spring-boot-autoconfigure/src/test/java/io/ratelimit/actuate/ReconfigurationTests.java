@@ -58,7 +58,13 @@ class ReconfigurationTests {
                 work: { rate: 2/1d, applies-to: annotated }
                 tenants: { key: user, rate: 2/1d, tiers: { vip: { rate: 4/1d } }, tier: role, applies-to: annotated }
                 priced: { rate: 50/1d, cost: 10, tiers: { low: { rate: 20/1d } }, tier: "header:Tier", paths: /priced }
-                capped: { rate: 50/1d, cost: "query('n')", max-cost: 20, paths: /capped }
+                capped:
+                  rate: 50/1d
+                  cost: query('n')
+                  max-cost: 20
+                  tiers: { low: { rate: 30/1d } }
+                  tier: header:Tier
+                  paths: /capped
             """;
 
     @RegisterExtension
@@ -190,6 +196,10 @@ class ReconfigurationTests {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> reconfigure("capped", "19/1m"))
                 .withMessage("capacity of 'capped' must be at least the max-cost of the policy, 20, but was 19");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> reconfigure("capped", "low", "19/1m"))
+                .withMessage("capacity of the tier 'low' of 'capped' must be at least the max-cost of the policy, 20,"
+                        + " but was 19");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> reconfigure("tenants", "1/1m"))
                 .withMessageMatching("capacity of 'tenants' must be at least 2, the cost of @RateLimited on .*Api"
