@@ -112,7 +112,7 @@ record PolicyReader(
     private void checkWithoutRate() {
         Map<String, Boolean> written = new LinkedHashMap<>();
         written.put("capacity", properties.capacity() != null);
-        if (!rateElsewhere()) {
+        if (properties.limit() == null && !someHaveRates()) {
             written.put("refill", properties.refill() != Refill.GREEDY);
             written.put("cost", properties.cost() != RequestCost.ONE);
             written.put("max-cost", properties.maxCost() != null);
@@ -123,8 +123,9 @@ record PolicyReader(
         }
         checkUnused(written, "rate", "rate: 600/1m", "'in-flight' takes no tokens.");
         boolean calendar = properties.limit() != null && properties.refill() == Refill.CALENDAR;
+        String unused = someHaveRates() ? "limit" : "refill"; // which is that of the tiers too
         checkUnused(
-                Map.of("refill", calendar), "rate", "rate: 10000/month", "own limits have the period of its calendar.");
+                Map.of(unused, calendar), "rate", "rate: 10000/month", "own limits have the period of its calendar.");
     }
 
     private void checkUnused(Map<String, Boolean> written, String missing, String example, String reason) {
@@ -139,9 +140,8 @@ record PolicyReader(
         });
     }
 
-    private boolean rateElsewhere() {
-        return properties.limit() != null
-                || properties.tiers().values().stream().anyMatch(tier -> tier.rate() != null)
+    private boolean someHaveRates() {
+        return properties.tiers().values().stream().anyMatch(tier -> tier.rate() != null)
                 || properties.overrides().stream().anyMatch(override -> override.rate() != null);
     }
 
