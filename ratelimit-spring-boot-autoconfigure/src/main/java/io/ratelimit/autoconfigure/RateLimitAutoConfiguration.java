@@ -85,19 +85,20 @@ public final class RateLimitAutoConfiguration {
             @Qualifier(PolicyConfiguration.OWN_STORE) ObjectProvider<FailoverBucketStore> customStore,
             TimeSource time,
             ObjectProvider<ThrottleListener> listeners) {
-        Throttlers throttlers = new Throttlers(
+        return new Throttlers(
                 policies.all(),
                 CustomStore.isCustom(store) ? customStore.getObject() : store,
                 time,
                 ThrottleListener.of(Stream.concat(listeners.orderedStream(), Stream.of(new PolicyLog(time)))
                         .toList()));
-        policies.checkChanges(throttlers);
-        return throttlers;
     }
 
+    /** Checks the changes of throttlers of the application too. */
     @Bean
     @Lazy(false)
-    LimitChanges rateLimitChanges(Throttlers throttlers, TimeSource time, ObjectProvider<ChangeBoard> board) {
+    LimitChanges rateLimitChanges(
+            Throttlers throttlers, ConfiguredPolicies policies, TimeSource time, ObjectProvider<ChangeBoard> board) {
+        policies.checkChanges(throttlers);
         return new LimitChanges(throttlers, time, board.getIfAvailable());
     }
 

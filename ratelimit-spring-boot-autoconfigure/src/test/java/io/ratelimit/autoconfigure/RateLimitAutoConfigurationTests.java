@@ -117,6 +117,14 @@ class RateLimitAutoConfigurationTests {
     }
 
     @Test
+    void throttlersOfTheUserMayLackPoliciesOfTheConfiguration() {
+        Throttlers own = new Throttlers(
+                List.of(), BucketStore.local(TimeSource.system()), TimeSource.system(), ThrottleListener.NONE);
+        contextRunner.withBean("own", Throttlers.class, () -> own).run(context -> assertThat(context)
+                .hasSingleBean(Throttlers.class));
+    }
+
+    @Test
     void asksTheUsersBucketStore() {
         BucketStore store = BucketStore.local(new ManualTimeSource());
         contextRunner.withBean("store", BucketStore.class, () -> store).run(context -> {
