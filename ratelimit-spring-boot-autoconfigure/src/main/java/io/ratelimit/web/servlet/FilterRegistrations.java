@@ -16,7 +16,7 @@ import java.util.EnumSet;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
-import org.springframework.core.env.Environment;
+import org.springframework.context.ApplicationContext;
 
 /**
  * Registers the filters, of the application's server and of a management server, at the same places in the chain.
@@ -26,7 +26,7 @@ import org.springframework.core.env.Environment;
  * change the method, and behind {@code ForwardedHeaderFilter}, which may change the address. Where
  * {@code spring.security.filter.order} is lower still, the early filter stands right before Spring Security.
  */
-record FilterRegistrations(RateLimitProperties properties, Environment environment) {
+record FilterRegistrations(RateLimitProperties properties, ApplicationContext application) {
 
     static final String BEFORE_AUTHENTICATION = "rateLimitFilterBeforeAuthentication";
     static final String AFTER_AUTHENTICATION = "rateLimitFilterAfterAuthentication";
@@ -71,11 +71,14 @@ record FilterRegistrations(RateLimitProperties properties, Environment environme
     private int orderAfter() {
         int before = beforeSecurity();
         Integer written = properties.filter().afterAuthenticationOrder();
-        if (written != null && written <= before) {
+        boolean secured = application.containsBean("springSecurityFilterChain");
+        int last = secured ? before + 1 : before;
+        if (written != null && written <= last) {
             throw new InvalidConfigurationPropertyValueException(
                     "ratelimit.filter.after-authentication-order",
                     written,
-                    "It must be greater than " + before + ", the last order before Spring Security, but was " + written
+                    "It must be greater than " + last + (secured ? ", the order of" : ", the last order before")
+                            + " Spring Security, but was " + written
                             + ": policies after authentication would run before it.");
         }
         return written == null ? before + 2 : written;
@@ -84,7 +87,7 @@ record FilterRegistrations(RateLimitProperties properties, Environment environme
     /** Returns the order right before Spring Security, or before its default place where it is missing. */
     private int beforeSecurity() {
         String property = "spring.security.filter.order";
-        int order = environment.getProperty(property, Integer.class, DEFAULT_SECURITY_FILTER_ORDER);
+        int order = application.getEnvironment().getProperty(property, Integer.class, DEFAULT_SECURITY_FILTER_ORDER);
         if (order == Integer.MIN_VALUE || order == Integer.MAX_VALUE) {
             throw new InvalidConfigurationPropertyValueException(
                     property,

@@ -50,7 +50,7 @@ final class RateLimitManagementContextConfiguration {
 
     RateLimitManagementContextConfiguration(ApplicationContext context, RateLimitProperties properties) {
         this.parent = Objects.requireNonNull(context.getParent(), "a management context of its own must have a parent");
-        this.registrations = new FilterRegistrations(properties, parent.getEnvironment());
+        this.registrations = new FilterRegistrations(properties, parent);
     }
 
     @Bean

@@ -40,6 +40,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplicat
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean;
 import org.springframework.boot.webmvc.autoconfigure.error.ErrorViewResolver;
+import org.springframework.context.ApplicationContext;
 import org.springframework.context.ApplicationListener;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.context.annotation.Bean;
@@ -76,11 +77,11 @@ public final class RateLimitWebServletAutoConfiguration {
     private final FilterRegistrations registrations;
 
     /** Injects the beans that most methods need once, because each look-up by type searches all beans. */
-    RateLimitWebServletAutoConfiguration(RateLimitProperties properties, Environment environment) {
+    RateLimitWebServletAutoConfiguration(RateLimitProperties properties, ApplicationContext application) {
         this.properties = properties;
-        this.environment = environment;
+        this.environment = application.getEnvironment();
         this.responses = responses(properties);
-        this.registrations = new FilterRegistrations(properties, environment);
+        this.registrations = new FilterRegistrations(properties, application);
     }
 
     private static PolicyResponses responses(RateLimitProperties properties) {

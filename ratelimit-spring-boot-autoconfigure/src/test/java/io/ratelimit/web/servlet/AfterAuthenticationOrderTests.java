@@ -78,6 +78,16 @@ class AfterAuthenticationOrderTests {
                                 + order + ": policies after authentication would run before it."));
     }
 
+    @Test
+    void notAtThePlaceOfSpringSecurityWhichWouldRunLater() {
+        String order = YAML.formatted("filter.after-authentication-order: -100");
+        assertThatExceptionOfType(ApplicationContextException.class)
+                .isThrownBy(() -> TestServer.secured(order, BasicSecurity.class).start())
+                .havingRootCause()
+                .satisfies(failure -> assertThat(((InvalidConfigurationPropertyValueException) failure).getReason())
+                        .startsWith("It must be greater than -100, the order of Spring Security, but was -100:"));
+    }
+
     @RestController
     static class OwnAuthentication {
 
