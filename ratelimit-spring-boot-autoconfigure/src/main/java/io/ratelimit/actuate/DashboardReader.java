@@ -49,18 +49,22 @@ record DashboardReader(
      *
      * @param outage returns the decisions of the policy while its backend is unavailable; null while it isn't
      * @param limitsInFlight whether the policy, one of its tiers or one of its overrides limits how many calls are in flight
+     * @param oneBucket whether all calls of the policy share one bucket
      */
     record Configured(
-            Function<PolicyThrottler, @Nullable OutageDescriptor> outage, Predicate<ThrottlePolicy> limitsInFlight) {
+            Function<PolicyThrottler, @Nullable OutageDescriptor> outage,
+            Predicate<ThrottlePolicy> limitsInFlight,
+            Predicate<ThrottlePolicy> oneBucket) {
 
         /** Returns the facts of these policies. */
-        static Configured of(ConfiguredPolicies policies) {
+        static Configured of(ConfiguredPolicies policies, Predicate<ThrottlePolicy> oneBucket) {
             return new Configured(
                     throttler -> OutageDescriptor.of(
                             throttler,
                             policies.failureRule(throttler.policy()),
                             policies.sharedBackend().localShare()),
-                    policies::limitsInFlight);
+                    policies::limitsInFlight,
+                    oneBucket);
         }
     }
 
@@ -86,10 +90,11 @@ record DashboardReader(
     private PolicyData policy(PolicyThrottler throttler, Step step, long from, long second, boolean showKeys) {
         ThrottlePolicy policy = throttler.policy();
         boolean lastSeen = throttler.backend() != null;
+        boolean oneBucket = configured.oneBucket.test(policy);
         return new PolicyData(
                 policy.name(),
                 Descriptors.text(policy.mode()),
-                policy.key(),
+                policy.isGlobal() && !oneBucket ? List.of("key") : policy.key(),
                 policy.spec().hasRate() ? policy.spec().rate().toString() : null,
                 policy.spec().hasRate() ? policy.spec().capacity() : null,
                 Descriptors.calls(policy.spec()),
@@ -97,7 +102,7 @@ record DashboardReader(
                 Objects.toString(policy.shares(), null),
                 texts(policy.tiers()),
                 differences(policy),
-                policy.isGlobal() && policy.spec().hasRate() ? available(throttler, lastSeen) : null,
+                oneBucket && policy.spec().hasRate() ? available(throttler, lastSeen) : null,
                 lastSeen,
                 configured.outage.apply(throttler),
                 policy.lease().isZero() ? null : throttlers.leased(policy.name()),
@@ -181,13 +186,14 @@ record DashboardReader(
         /**
          * A policy and its decisions per step; a count of -1 is unknown.
          *
+         * @param key the parts of the key; one part {@code key} if only annotations give keys
          * @param rate null for a limit of the calls in flight alone
          * @param inFlight the calls of a key that may be in flight; null for any number
          * @param running the calls in flight; null if the policy doesn't count them
          * @param shares the guaranteed shares in words; null if there are none
          * @param tiers the specs of the tiers by name
          * @param differences the limits that differ from the configuration, the policy's own first
-         * @param available the tokens in the bucket of a global policy; null if they are unknown, and for other policies
+         * @param available the tokens in the bucket of a policy that has only one; null if they are unknown, and for other policies
          * @param lastSeen whether {@code available} is the result of the last decision, not the present state
          * @param outage the decisions while the backend is unavailable; null while it isn't, or for buckets in memory
          * @param leased the tokens that this instance has taken ahead; null if the policy has no lease

@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeSet;
+import java.util.function.Predicate;
 import java.util.stream.DoubleStream;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -40,7 +41,11 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
     private static final int MAX_STEPS = 80;
 
     /** Returns the measured demand of an application. */
-    static DemandData of(Throttlers throttlers, DemandListener listener, ConfiguredPolicies policies) {
+    static DemandData of(
+            Throttlers throttlers,
+            DemandListener listener,
+            ConfiguredPolicies policies,
+            Predicate<ThrottlePolicy> oneBucket) {
         Map<String, List<LimitDemand>> limits = new LinkedHashMap<>();
         throttlers.all().stream()
                 .map(PolicyThrottler::policy)
@@ -55,6 +60,7 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
                                 .map(tier -> LimitDemand.of(
                                         tier,
                                         policy,
+                                        oneBucket.test(policy),
                                         policies.refunds(policy),
                                         Objects.requireNonNull(listener.demand(policy.name(), tier))))
                                 .toList()));
@@ -88,8 +94,9 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
             List<RateDemand> rates,
             List<@Nullable LimitData> suggestions) {
 
-        static LimitDemand of(@Nullable String tier, ThrottlePolicy policy, boolean refunds, Demand demand) {
-            boolean tooLittle = demand.isTooLittle(policy.isGlobal());
+        static LimitDemand of(
+                @Nullable String tier, ThrottlePolicy policy, boolean global, boolean refunds, Demand demand) {
+            boolean tooLittle = demand.isTooLittle(global);
             return new LimitDemand(
                     tier,
                     demand.spec().capacity(),
@@ -97,7 +104,7 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
                     demand.keys(),
                     demand.sample(),
                     demand.measured().toSeconds(),
-                    policy.isGlobal(),
+                    global,
                     refunds,
                     policy.spec().refill() == Refill.CALENDAR,
                     tooLittle,

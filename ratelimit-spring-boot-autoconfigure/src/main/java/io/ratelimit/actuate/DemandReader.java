@@ -20,12 +20,17 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.actuate.endpoint.OperationResponseBody;
 
-/** Reads the demand of policies. */
-record DemandReader(DemandListener listener, ConfiguredPolicies policies) {
+/**
+ * Reads the demand of policies.
+ *
+ * @param oneBucket whether all calls of a policy share one bucket
+ */
+record DemandReader(DemandListener listener, ConfiguredPolicies policies, Predicate<ThrottlePolicy> oneBucket) {
 
     private static final Map<String, Double> SHARES = new LinkedHashMap<>();
 
@@ -49,7 +54,7 @@ record DemandReader(DemandListener listener, ConfiguredPolicies policies) {
         }
         Function<@Nullable String, DemandDescriptor> demand = tier -> describe(
                 Objects.requireNonNull(listener.demand(policy.name(), tier)),
-                policy.isGlobal(),
+                oneBucket.test(policy),
                 touch,
                 within,
                 key -> KeyDescriptor.of(policy, key, showKeys));

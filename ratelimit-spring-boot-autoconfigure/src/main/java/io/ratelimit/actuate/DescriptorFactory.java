@@ -90,11 +90,12 @@ record DescriptorFactory(
     }
 
     /**
-     * Returns a limit with its difference from the configuration, and with the state of the bucket for a global policy that
-     * isn't off.
+     * Returns a limit with its difference from the configuration, and with the state of the bucket for a policy that has only
+     * one and isn't off.
      */
     private LimitDescriptor limit(ThrottlePolicy policy, BucketSpec spec, @Nullable String tier) {
-        LimitDescriptor limit = policy.isGlobal() && policy.mode() != Mode.OFF
+        boolean givesKeys = operations != null && operations.givesKeys(policy.name());
+        LimitDescriptor limit = policy.isGlobal() && !givesKeys && policy.mode() != Mode.OFF
                 ? limit(Charge.of(policy, tier, "", 1))
                 : LimitDescriptor.of(spec);
         return limit.with(changed(policy.name(), tier));

@@ -102,23 +102,24 @@ final class RateLimitActuateAutoConfiguration {
                 RateLimitsEndpoint.Properties endpointProperties,
                 ApplicationEventPublisher publisher,
                 BeanFactory beans) {
-            RateLimitedOperations operations =
-                    beans.getBeanProvider(RateLimitedOperations.class).getIfAvailable();
+            ObjectProvider<RateLimitedOperations> operations = beans.getBeanProvider(RateLimitedOperations.class);
             ObjectProvider<AuditEventRepository> audit = beans.getBeanProvider(AuditEventRepository.class);
             DemandListener demand = beans.getBeanProvider(DemandListener.class).getIfAvailable();
             return new RateLimitsEndpoint(
                     throttlers,
                     changes,
-                    new BucketLocator(policies, operations, beans.getBeanProvider(Endpoints.class)),
+                    new BucketLocator(policies, operations.getIfAvailable(), beans.getBeanProvider(Endpoints.class)),
                     new DescriptorFactory(
                             throttlers,
                             changes,
                             deniedKeys,
                             policies,
                             beans.getBeanProvider(RequestPolicies.class),
-                            operations,
+                            operations.getIfAvailable(),
                             beans.getBeanProvider(Backend.class).getIfAvailable()),
-                    demand == null ? null : new DemandReader(demand, policies),
+                    demand == null
+                            ? null
+                            : new DemandReader(demand, policies, RateLimitedOperations.oneBucket(operations)),
                     endpointProperties::showsKeys,
                     event -> publish(event, audit, publisher));
         }
@@ -180,6 +181,8 @@ final class RateLimitActuateAutoConfiguration {
                 DeniedKeys deniedKeys,
                 RateLimitsEndpoint.Properties endpointProperties,
                 BeanFactory beans) {
+            Predicate<ThrottlePolicy> oneBucket =
+                    RateLimitedOperations.oneBucket(beans.getBeanProvider(RateLimitedOperations.class));
             DashboardReader reader = new DashboardReader(
                     UUID.randomUUID().toString(),
                     throttlers,
@@ -187,11 +190,11 @@ final class RateLimitActuateAutoConfiguration {
                     history,
                     deniedKeys,
                     beans.getBeanProvider(Backend.class).getIfAvailable(),
-                    DashboardReader.Configured.of(policies));
+                    DashboardReader.Configured.of(policies, oneBucket));
             DemandListener demand = beans.getBeanProvider(DemandListener.class).getIfAvailable();
             return new RateLimitDashboard(
                     reader,
-                    demand == null ? null : () -> DemandData.of(throttlers, demand, policies),
+                    demand == null ? null : () -> DemandData.of(throttlers, demand, policies, oneBucket),
                     new EndpointPaths(
                             beans.getBeanProvider(PathMappedEndpoints.class),
                             beans.getBean(EndpointAccessResolver.class),

@@ -26,6 +26,7 @@ import java.util.stream.Stream;
 import org.aopalliance.intercept.MethodInvocation;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.support.AopUtils;
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.context.expression.BeanFactoryResolver;
@@ -193,6 +194,15 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
     /** Returns whether an annotation that has been read replaces a policy's key, by a key of any number of parts. */
     public boolean givesKeys(String policy) {
         return any(policy, charge -> charge.key() != null);
+    }
+
+    /**
+     * Returns whether all calls of a policy share one bucket: it has no key, and no annotation that has been read gives one.
+     *
+     * @param operations looked up with each test, since annotations are read after the policies; none without annotations
+     */
+    public static Predicate<ThrottlePolicy> oneBucket(ObjectProvider<RateLimitedOperations> operations) {
+        return policy -> policy.isGlobal() && operations.stream().noneMatch(read -> read.givesKeys(policy.name()));
     }
 
     /** Returns whether annotations replace a policy's key for all calls of the methods that have been read. */

@@ -2,8 +2,10 @@ package io.ratelimit.autoconfigure;
 
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
+import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.demand.DemandListener;
 import io.ratelimit.policy.ConfiguredPolicies;
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
@@ -31,7 +33,11 @@ public final class RateLimitLoggingAutoConfiguration {
     @Bean(initMethod = "start")
     @Lazy(false)
     @ConditionalOnBean(name = "rateLimitDemandListener")
-    ShadowDemandLog rateLimitShadowDemandLog(Throttlers throttlers, DemandListener demand, TimeSource time) {
-        return new ShadowDemandLog(throttlers, demand, time);
+    ShadowDemandLog rateLimitShadowDemandLog(
+            Throttlers throttlers,
+            DemandListener demand,
+            ObjectProvider<RateLimitedOperations> operations,
+            TimeSource time) {
+        return new ShadowDemandLog(throttlers, demand, RateLimitedOperations.oneBucket(operations), time);
     }
 }

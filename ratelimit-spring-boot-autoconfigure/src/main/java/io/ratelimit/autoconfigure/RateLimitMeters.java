@@ -28,9 +28,13 @@ import org.jspecify.annotations.Nullable;
  *
  * @param backends returns the name of the backend that holds the buckets of a policy; {@code local} for memory
  * @param inFlight returns whether a policy, one of its tiers or one of its overrides limits how many calls are in flight
+ * @param oneBucket returns whether all calls of a policy share one bucket
  */
 record RateLimitMeters(
-        MeterRegistry registry, Function<PolicyThrottler, String> backends, Predicate<ThrottlePolicy> inFlight)
+        MeterRegistry registry,
+        Function<PolicyThrottler, String> backends,
+        Predicate<ThrottlePolicy> inFlight,
+        Predicate<ThrottlePolicy> oneBucket)
         implements ThrottleListener {
 
     /** The name of the backend in memory. */
@@ -70,9 +74,11 @@ record RateLimitMeters(
                     throttler,
                     "ratelimit.available",
                     "Whole tokens in the bucket of a policy without a key",
-                    current -> remote
-                            ? meters.lastRemaining
-                            : current.snapshot(name).available());
+                    current -> !oneBucket.test(policy)
+                            ? Double.NaN
+                            : remote
+                                    ? meters.lastRemaining
+                                    : current.snapshot(name).available());
         } else if (!remote) {
             gauge(throttler, "ratelimit.keys", "Buckets in memory", current -> current.size(name));
         }

@@ -2,8 +2,10 @@ package io.ratelimit.autoconfigure;
 
 import io.micrometer.core.instrument.MeterRegistry;
 import io.ratelimit.Backend;
+import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitProperties;
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
@@ -24,8 +26,13 @@ public final class RateLimitMicrometerAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    RateLimitMeters rateLimitMeters(MeterRegistry registry, ConfiguredPolicies policies) {
-        return new RateLimitMeters(registry, ConfiguredPolicies::backendOf, policies::limitsInFlight);
+    RateLimitMeters rateLimitMeters(
+            MeterRegistry registry, ConfiguredPolicies policies, ObjectProvider<RateLimitedOperations> operations) {
+        return new RateLimitMeters(
+                registry,
+                ConfiguredPolicies::backendOf,
+                policies::limitsInFlight,
+                RateLimitedOperations.oneBucket(operations));
     }
 
     @Bean

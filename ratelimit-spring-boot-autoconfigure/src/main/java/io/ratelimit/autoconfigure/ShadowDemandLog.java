@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.Locale;
 import java.util.TreeSet;
 import java.util.concurrent.Future;
+import java.util.function.Predicate;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
@@ -30,13 +31,17 @@ final class ShadowDemandLog implements AutoCloseable {
 
     private final Throttlers throttlers;
     private final DemandListener demand;
+    private final Predicate<ThrottlePolicy> oneBucket;
     private final TimeSource time;
     private @Nullable Future<?> nextDay;
     private boolean closed;
 
-    ShadowDemandLog(Throttlers throttlers, DemandListener demand, TimeSource time) {
+    /** @param oneBucket whether all calls of a policy share one bucket */
+    ShadowDemandLog(
+            Throttlers throttlers, DemandListener demand, Predicate<ThrottlePolicy> oneBucket, TimeSource time) {
         this.throttlers = throttlers;
         this.demand = demand;
+        this.oneBucket = oneBucket;
         this.time = time;
     }
 
@@ -74,13 +79,13 @@ final class ShadowDemandLog implements AutoCloseable {
 
     private void log(ThrottlePolicy policy, @Nullable String tier) {
         Demand measured = demand.demand(policy.name(), tier);
-        if (measured == null || measured.isTooLittle(policy.isGlobal())) {
+        if (measured == null || measured.isTooLittle(oneBucket.test(policy))) {
             return;
         }
         Suggestion needed = measured.suggest(TOUCH, WITHIN);
         if (needed != null) {
             String about = measured.keys() > measured.sample() ? "about " : "";
-            String keys = policy.isGlobal()
+            String keys = oneBucket.test(policy)
                     ? "its calls"
                     : String.format(
                             Locale.ROOT,

@@ -253,7 +253,8 @@ class DashboardReaderTests {
                 backend,
                 new DashboardReader.Configured(
                         throttler -> OutageDescriptor.of(throttler, FailureRule.LOCAL, 0.5),
-                        ThrottlePolicy::limitsInFlight));
+                        ThrottlePolicy::limitsInFlight,
+                        ThrottlePolicy::isGlobal));
     }
 
     private static PolicyData policy(DashboardData data, String name) {

@@ -43,7 +43,8 @@ class RateLimitMetersTests {
     private final RateLimitMeters meters = new RateLimitMeters(
             registry,
             throttler -> throttler.policy().name().endsWith("-redis") ? "redis" : "local",
-            ThrottlePolicy::limitsInFlight);
+            ThrottlePolicy::limitsInFlight,
+            ThrottlePolicy::isGlobal);
     private final Throttlers throttlers =
             new Throttlers(List.of(GLOBAL, USER, SHADOW, OFF, QUEUED), BucketStore.local(time), time, meters);
 

@@ -92,7 +92,8 @@ class RateLimitMicrometerAutoConfigurationTests {
 
     @Test
     void backsOffForMetersOfTheApplication() {
-        RateLimitMeters custom = new RateLimitMeters(new SimpleMeterRegistry(), policy -> "local", policy -> false);
+        RateLimitMeters custom =
+                new RateLimitMeters(new SimpleMeterRegistry(), policy -> "local", policy -> false, policy -> true);
         runner.withConfiguration(METRICS)
                 .withBean(RateLimitMeters.class, () -> custom)
                 .run(context -> {

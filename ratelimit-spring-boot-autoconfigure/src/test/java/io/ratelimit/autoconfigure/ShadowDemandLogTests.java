@@ -36,7 +36,7 @@ class ShadowDemandLogTests {
             BucketStore.local(time),
             time,
             demand);
-    private final ShadowDemandLog log = new ShadowDemandLog(throttlers, demand, time);
+    private final ShadowDemandLog log = new ShadowDemandLog(throttlers, demand, ThrottlePolicy::isGlobal, time);
 
     @BeforeEach
     void start() {
@@ -96,6 +96,17 @@ class ShadowDemandLogTests {
         time.advance(Duration.ofMinutes(9));
         throttlers.global("site").decide(5);
         time.advance(Duration.ofDays(1));
+        assertThat(lines(output)).isEmpty();
+    }
+
+    @Test
+    void aPolicyWhoseAnnotationsGiveKeysNeedsManyOfThem(CapturedOutput output) {
+        log.close();
+        new ShadowDemandLog(throttlers, demand, policy -> false, time).start();
+        for (int i = 0; i < 2; i++) {
+            throttlers.global("site").decide(5);
+            time.advance(Duration.ofHours(12));
+        }
         assertThat(lines(output)).isEmpty();
     }
 
