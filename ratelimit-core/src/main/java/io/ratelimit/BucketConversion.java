@@ -100,11 +100,7 @@ record BucketConversion(TickScale scale, long fullAt, Backlog backlog, long conv
         return new BucketState(other, fullAt, 0, after);
     }
 
-    /**
-     * The missing ticks under another spec.
-     *
-     * @param advance the ticks by which the clock is ahead until the step after a moment: see {@link TickScale}
-     */
+    /** @param advance the ticks by which the clock is ahead until the step after a moment: see {@link TickScale} */
     private record Converted(long missing, long advance, long advancedFrom) {}
 
     /** Returns the state of another spec with the same tokens; the scale and the backlog are the closed state's. */

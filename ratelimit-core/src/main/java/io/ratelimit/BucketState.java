@@ -80,11 +80,7 @@ final class BucketState {
         this.backlog = backlog;
     }
 
-    /**
-     * Takes the tokens, ahead of time if they come within the longest wait, or takes none.
-     *
-     * @return the result, as {@link Take} describes it
-     */
+    /** Takes the tokens, ahead of time if they come within the longest wait, or takes none: see {@link Take}. */
     long take(long cost, long nanos, long maxWaitNanos) {
         return take(cost, 0, nanos, maxWaitNanos);
     }
@@ -196,7 +192,6 @@ final class BucketState {
                 : left < 0 && !comesWithin(-left, nanos, maxWaitNanos) ? left : missing(seen, now);
     }
 
-    /** Returns the ticks left beyond the price; below zero, the ticks that the bucket is short of. */
     private long left(long seen, long now, long price) {
         return scale.full() - price - missing(seen, now);
     }

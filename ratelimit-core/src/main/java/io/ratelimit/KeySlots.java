@@ -179,7 +179,6 @@ final class KeySlots {
             }
         }
 
-        /** Returns the slots of the key if the wait has ended with one of them, else null. */
         @Nullable
         KeySlots slots() {
             synchronized (KeySlots.this) {

@@ -66,11 +66,7 @@ public final class Keys {
         return key.toString();
     }
 
-    /**
-     * Returns the key of these texts of a policy's key.
-     *
-     * @throws IllegalArgumentException if there are not as many texts as names, or one is blank
-     */
+    /** @throws IllegalArgumentException if there are not as many texts as names, or one is blank */
     static String of(ThrottlePolicy policy, List<String> names, String... texts) {
         if (texts.length != names.size()) {
             throw new IllegalArgumentException("the key of '" + policy.name() + "' must be of " + names.size() + " ("

@@ -91,7 +91,6 @@ final class LaneAttempt {
         return answer(ahead, step, maxWaitNanos);
     }
 
-    /** Takes the tokens of a receipt from its lane. */
     private Answer answer(LaneReceipt receipt, long step, long waitNanos) {
         long taken = receipt.lane().take(charge.cost(), step, waitNanos);
         return new Answer(charge, receipt.lane(), 0, taken, step, waitNanos, ofLane(receipt));

@@ -50,7 +50,6 @@ final class Lanes {
     private final Queue<LaneReceipt> waiting = new PriorityQueue<>((one, other) -> Long.signum(one.due - other.due));
     private volatile @Nullable LaneReceipt next; // the first of those that wait, written under the lock
 
-    /** @param buckets contain the pool */
     Lanes(PolicyBuckets buckets, TimeSource time) {
         this.buckets = buckets;
         this.time = time;
@@ -207,7 +206,6 @@ final class Lanes {
         return known == null ? scales.computeIfAbsent(spec, same -> TickScale.of(same, nanos)) : known;
     }
 
-    /** Keeps a lane, which may be new, after a take from it. */
     void keep(Share share, BucketState lane) {
         lanes.putIfAbsent(buckets.storedKey(share.key()), lane);
     }
@@ -227,7 +225,6 @@ final class Lanes {
         return lanes.size() < maxLanes;
     }
 
-    /** Returns whether there is room, or the search for it is due. */
     private boolean mayHaveRoom(int maxLanes, long nanos) {
         return lanes.size() < maxLanes || nanos - searchedAt >= SEARCH_NANOS;
     }

@@ -223,7 +223,6 @@ final class PolicyBuckets {
         return overflow.size() > 0 && overflow.contains(bucket);
     }
 
-    /** Returns whether a key without a bucket has to share one. */
     private boolean mustShare(String key) {
         return !Keys.isReserved(key) && isFull();
     }

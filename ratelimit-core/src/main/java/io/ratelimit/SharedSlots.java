@@ -87,7 +87,6 @@ public interface SharedSlots {
             return queued;
         }
 
-        /** Releases the slot, if there is one. */
         void release() {
             if (slot != null && slot.outcome() == Outcome.ALLOWED) {
                 slot.release();

@@ -125,7 +125,6 @@ public final class Shares {
         return new Share("", null, reserve, keys);
     }
 
-    /** Returns what a call of a key may use: its guaranteed share too, if keys have shares. */
     Share ofKey(String key) {
         return each == null ? common() : new Share(key, each, reserve, keys);
     }

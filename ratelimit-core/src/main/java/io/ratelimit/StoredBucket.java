@@ -56,8 +56,6 @@ final class StoredBucket {
     private record StoredReceipt(long count, long due, long before) {}
 
     /**
-     * Reads a value.
-     *
      * @param value null for a full bucket
      * @param spec the spec of a bucket without a value
      * @param clockMicros the store's clock, in microseconds since 1970-01-01T00:00Z
@@ -236,7 +234,6 @@ final class StoredBucket {
         return state;
     }
 
-    /** Returns the ticks missing from a full bucket. */
     long missing() {
         return state.missing(nanos());
     }
@@ -329,7 +326,6 @@ final class StoredBucket {
         return taken(charge, missing() - notUsed, 0, state.returned() - leasedTicks());
     }
 
-    /** Takes tokens as {@link BucketState#take(long, long, long)} does. */
     Answer take(Charge charge, long maxWaitNanos) {
         long returned = state.returned() - leasedTicks();
         return taken(charge, state.take(charge.cost(), nanos(), maxWaitNanos), maxWaitNanos, returned);
@@ -372,7 +368,6 @@ final class StoredBucket {
         }
     }
 
-    /** Takes tokens even if the bucket has too few. */
     void owe(long tokens) {
         state.owe(tokens, false, this::nanos);
     }

@@ -48,17 +48,13 @@ final class Take {
 
     /** Creates the caller's result of a take. */
     interface Result<T> {
-        /**
-         * @param taken the result of the take: see {@link BucketState#take(long, long, long)}
-         * @param returned the value of {@link BucketState#returned()} before the take
-         */
+        /** @param returned the value of {@link BucketState#returned()} before the take */
         T create(BucketState state, long cost, long taken, long nanos, long maxWaitNanos, long returned);
     }
 
     /**
      * The record of a take, so that its tokens can be given back.
      *
-     * @param state the state that the tokens were taken from
      * @param due the tick at which the tokens were due
      * @param before the ticks that the bucket was missing before the take, when its tokens were due, plus the ticks
      *     given back until then

@@ -99,8 +99,6 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
     }
 
     /**
-     * One limit of a policy.
-     *
      * @param tier the tier; null for the policy's own limit
      * @param prefix the beginning of the keys in the tier
      */

@@ -43,7 +43,6 @@ final class FollowedKey {
      * Adds a request. A step back counts as no time.
      *
      * @param price the cost in parts of a token
-     * @param nanos the time of the request
      * @param sampleWeight how many requests this one represents, unless the key is heavy
      */
     void add(RateGrid grid, double price, long nanos, double sampleWeight) {

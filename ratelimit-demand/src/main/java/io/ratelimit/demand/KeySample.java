@@ -47,7 +47,6 @@ final class KeySample {
         return weight;
     }
 
-    /** Returns the followed key of a hash under the lock; null if the sample doesn't have it. */
     synchronized @Nullable FollowedKey search(long hash) {
         return find(hash);
     }

@@ -37,8 +37,6 @@ record BucketTable(String name) {
     private static final int BATCH = 1_000;
 
     /**
-     * A value to write.
-     *
      * @param before the value as it was read; null if there was none
      * @param after the new value; null to remove the row
      * @param epochMicros the time of the reading: no row is changed while the server's clock is behind it

@@ -50,8 +50,6 @@ final class ConnectionPool {
     }
 
     /**
-     * Creates an empty pool.
-     *
      * @param longestOpening the time after which another connection is opened in place of one that doesn't open. If as many
      *     threads as the pool has connections wait in vain, only one is opened at a time, for four times as long.
      */
@@ -175,7 +173,6 @@ final class ConnectionPool {
         }
     }
 
-    /** Makes connections possible again after {@link #stop}. */
     void start() {
         stopped = false;
     }

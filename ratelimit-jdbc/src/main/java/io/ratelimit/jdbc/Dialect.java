@@ -63,8 +63,6 @@ enum Dialect {
     private final Setting[] settings;
 
     /**
-     * A setting of a connection.
-     *
      * @param set a number is the longest time of a statement in milliseconds
      * @param reset restores the default, as the connection may go back into a pool of the application
      */
@@ -97,11 +95,7 @@ enum Dialect {
         this.settings = settings;
     }
 
-    /**
-     * Returns the dialect of a database.
-     *
-     * @throws IllegalArgumentException if it is unknown
-     */
+    /** @throws IllegalArgumentException if the database is unknown */
     static Dialect of(String product) {
         return Stream.of(values())
                 .filter(dialect -> product.startsWith(dialect.product))

@@ -66,8 +66,6 @@ final class LastWrites {
     private record Known(byte[] value, int run) {}
 
     /**
-     * The server's clock.
-     *
      * @param sentAt a moment of this process
      * @param ahead the nanoseconds to add to this moment to be at or after the server's clock
      */

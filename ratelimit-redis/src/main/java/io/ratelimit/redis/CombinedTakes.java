@@ -124,11 +124,7 @@ final class CombinedTakes {
         }
     }
 
-    /**
-     * Takes a charge at once.
-     *
-     * @throws BackendException if the call failed, or its reply is late; the tokens may be taken then
-     */
+    /** @throws BackendException if the call failed, or its reply is late; the tokens may be taken then */
     Answer take(Charge charge, Deadline.Call call) {
         Take take = new Take(charge);
         join(take);

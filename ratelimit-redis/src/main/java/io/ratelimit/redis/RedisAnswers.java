@@ -38,8 +38,6 @@ final class RedisAnswers {
     private RedisAnswers() {}
 
     /**
-     * Returns the answer of a bucket that the tokens were taken from.
-     *
      * @param returned the ticks that had been given back
      * @param now the moment of the take in microseconds, by the server's clock or by the calendar
      * @param at the time of the bucket, which is later if the clock was set back
@@ -95,7 +93,6 @@ final class RedisAnswers {
         return Answer.denied(charge, denial(charge, timing), bucket, Duration.ofNanos(retry));
     }
 
-    /** Returns the outcome of a charge whose tokens are short for a time. */
     static Outcome denial(Charge charge, Timing timing) {
         return timing == Timing.AHEAD && !charge.maxWait().isZero() ? Outcome.TOO_LONG : Outcome.DENIED;
     }

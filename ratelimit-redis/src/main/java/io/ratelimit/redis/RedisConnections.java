@@ -144,7 +144,6 @@ final class RedisConnections implements AutoCloseable {
         }
     }
 
-    /** Makes connections possible again after {@link #stop}. */
     void start() {
         client.start();
     }

@@ -59,7 +59,6 @@ final class RedisKeys {
         return key(bucket.policy() + "@tx", bucket.key());
     }
 
-    /** Returns the Redis key of the registers of calls in flight. */
     byte[] slots(BucketName bucket) {
         return key(bucket.policy() + "@slots", bucket.key());
     }

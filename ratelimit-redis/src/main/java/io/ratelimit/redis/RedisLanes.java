@@ -101,7 +101,6 @@ record RedisLanes(List<byte[]> keys, List<byte[]> arguments) {
      * Returns the answer of the lane if it serves a charge, or would, and otherwise the pool's.
      *
      * @param place the place of the lane in the reply
-     * @param taken whether the tokens were taken
      */
     static Answer served(Charge charge, Answer byPool, int place, ScriptReply reply, boolean taken) {
         BucketSpec lane = of(charge);

@@ -169,11 +169,7 @@ final class RedisScript {
         return call;
     }
 
-    /**
-     * Waits for the reply to a call.
-     *
-     * @throws BackendException if the call failed, or its reply is late
-     */
+    /** @throws BackendException if the call failed, or its reply is late */
     static ScriptReply result(Started script, Deadline.Call call) {
         return call.await(script, script::sentAt);
     }

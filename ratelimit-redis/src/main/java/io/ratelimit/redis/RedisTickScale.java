@@ -138,7 +138,6 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
         return Math.min(tokens, capacity) * perToken;
     }
 
-    /** Returns the whole tokens in ticks. */
     long tokens(long ticks) {
         return Math.floorDiv(ticks, perToken);
     }

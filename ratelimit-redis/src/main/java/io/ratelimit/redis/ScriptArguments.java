@@ -43,7 +43,6 @@ final class ScriptArguments {
      *
      * @param cost the tokens of the call; 0 if no call needs any
      * @param micros the time for which the tokens are leased; 0 to take the cost several times at once
-     * @param maxTokens the most tokens to take
      */
     static byte[] toLease(RedisTickScale ticks, long cost, long micros, long maxTokens) {
         return toLease(ticks, cost, 0, micros, maxTokens);

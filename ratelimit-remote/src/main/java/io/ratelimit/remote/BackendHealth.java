@@ -67,8 +67,6 @@ final class BackendHealth {
     }
 
     /**
-     * Records the beginning of an outage.
-     *
      * @param isDown returns whether the outage lasts: this thread may be delayed until a probe of another thread has ended
      *     the outage, and then no later call would correct the state
      */

@@ -41,7 +41,6 @@ final class CircuitBreaker {
             this(new AtomicLong());
         }
 
-        /** Records a failure, and returns whether the breaker has to open. */
         boolean fail() {
             long last = results.updateAndGet(bits -> bits << 1 & LAST_TEN | 1);
             return Long.bitCount(last) >= FAILURES_TO_OPEN;

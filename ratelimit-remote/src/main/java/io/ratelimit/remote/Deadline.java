@@ -236,11 +236,7 @@ public final class Deadline {
         return request;
     }
 
-    /**
-     * Records that a call has ended.
-     *
-     * @param congested whether the request must not make further calls, although none has failed
-     */
+    /** @param congested whether the request must not make further calls, although none has failed */
     void ended(@Nullable Request request, long now, boolean failed, boolean congested) {
         if (request != null) {
             request.end(now, failed);

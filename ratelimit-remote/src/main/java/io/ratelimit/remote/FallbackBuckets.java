@@ -30,11 +30,7 @@ final class FallbackBuckets {
     private final LocalShare share;
     private final Function<ThrottlePolicy, FailureRule> rules;
 
-    /**
-     * @param memory no other store may use its buckets
-     * @param share the part of capacity and rate that the buckets grant
-     * @param rules returns the rule of a policy
-     */
+    /** @param memory no other store may use its buckets */
     FallbackBuckets(BucketStore memory, LocalShare share, Function<ThrottlePolicy, FailureRule> rules) {
         this.memory = memory;
         this.share = share;
@@ -42,8 +38,6 @@ final class FallbackBuckets {
     }
 
     /**
-     * Decides in place of the backend.
-     *
      * @param verb takes from a store at once or ahead
      * @param congested whether the backend wasn't called because this process is too busy. The local share then decides
      *     under {@link FailureRule#ALLOW} too, since otherwise a flood would lift the limit

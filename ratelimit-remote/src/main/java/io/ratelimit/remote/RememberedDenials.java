@@ -53,8 +53,6 @@ final class RememberedDenials {
     private record GivenBack(long nanos) implements Entry {}
 
     /**
-     * A denial of the backend.
-     *
      * @param calledAt a moment before the backend denied
      * @param deniedAt a moment after the backend denied
      * @param renewing whether a call is on its way to renew the denial

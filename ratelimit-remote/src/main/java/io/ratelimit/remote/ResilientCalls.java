@@ -142,7 +142,6 @@ final class ResilientCalls implements Backend {
      * prevents it.
      *
      * @param failures converts a failure of a call that began at a moment of {@link System#nanoTime}
-     * @return the call, whose failure is converted
      */
     <T> @Nullable CompletableFuture<T> start(
             Supplier<CompletableFuture<T>> call, BiFunction<Throwable, Long, BackendException> failures) {

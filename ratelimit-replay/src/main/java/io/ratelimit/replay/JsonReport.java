@@ -29,7 +29,6 @@ final class JsonReport {
     private final StringWriter text = new StringWriter();
     private final JsonGenerator json = new JsonFactory().createGenerator(ObjectWriteContext.empty(), text);
 
-    /** For one report. */
     JsonReport(Findings findings) {
         this.findings = findings;
     }

@@ -77,7 +77,6 @@ final class LoggedRequest extends HttpServletRequestWrapper {
         return taken;
     }
 
-    /** Notes a fact that the log doesn't contain. */
     void miss(String fact) {
         unlogged.add(fact);
     }

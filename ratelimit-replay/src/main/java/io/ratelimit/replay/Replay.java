@@ -129,7 +129,6 @@ final class Replay {
         return entry.status != 401 && !isRejectedByFirewall(entry);
     }
 
-    /** Returns whether the firewall of Spring Security has rejected a request. */
     private static boolean isRejectedByFirewall(LogEntry entry) {
         return entry.status == 400 && FIREWALL.matcher(entry.path).find();
     }
@@ -342,7 +341,6 @@ final class Replay {
         return outsideContext;
     }
 
-    /** Returns the number of requests that began before a request that was already decided. */
     long late() {
         return order.late();
     }

@@ -40,7 +40,6 @@ import org.springframework.web.util.pattern.PathPatternParser;
 /**
  * The policies of a configuration, read by Spring Boot and the library's own auto-configuration, without a server.
  *
- * @param requests the policies that limit requests
  * @param request the request that they decide, which changes with each line of the log
  */
 record ReplayPolicies(
@@ -55,8 +54,6 @@ record ReplayPolicies(
     private static final Pattern ENDPOINT = Pattern.compile("(?:([A-Z,]+)\\s+)?(/\\S*)");
 
     /**
-     * Reads the policies.
-     *
      * @param arguments properties such as {@code --spring.config.location=application.yml}
      * @param endpoints a file with one endpoint a line, such as {@code GET /items/{id}}; null if they are unknown
      * @param authenticates whether the application authenticates between the two phases

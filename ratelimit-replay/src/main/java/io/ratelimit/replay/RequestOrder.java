@@ -31,7 +31,6 @@ final class RequestOrder {
     private long late;
     private long latest = Long.MIN_VALUE;
 
-    /** Gets the requests in order. */
     interface Receiver {
 
         /** @param spreadNanos the moment of the request if those of its second are spread evenly over it */

@@ -233,10 +233,7 @@ final class RateLimitActuateAutoConfiguration {
         private final @Nullable Backend backend;
         private final Predicate<ThrottlePolicy> denies;
 
-        /**
-         * @param backend the remote backend; null if there is none
-         * @param denies whether a policy denies calls while the backend fails
-         */
+        /** @param denies whether a policy denies calls while the backend fails */
         RateLimitHealthIndicator(Throttlers throttlers, @Nullable Backend backend, Predicate<ThrottlePolicy> denies) {
             super("The health of the rate limits could not be determined");
             this.throttlers = throttlers;

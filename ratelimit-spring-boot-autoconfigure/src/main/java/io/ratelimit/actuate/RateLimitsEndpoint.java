@@ -152,8 +152,6 @@ public class RateLimitsEndpoint {
     }
 
     /**
-     * Changes a limit.
-     *
      * @param tier the tier to change; null for the policy's own limit
      * @param target {@code all} for all instances, {@code instance} or null for this one; {@code for} in the request
      * @param until the end of a change for all instances, such as {@code 2h} or {@code 2026-11-22T18:00:00Z}; null for none

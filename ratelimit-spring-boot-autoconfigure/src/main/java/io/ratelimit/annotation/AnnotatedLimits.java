@@ -212,10 +212,6 @@ final class AnnotatedLimits {
         return name.substring(0, Math.min(name.length(), MAX_NAME_LENGTH));
     }
 
-    /**
-     * An inline limit that has a name.
-     *
-     * @param policy the policy as it is written, without later changes of its limits
-     */
+    /** @param policy the policy as it is written, without later changes of its limits */
     private record InlineLimit(String owner, ThrottlePolicy policy) {}
 }

@@ -94,8 +94,6 @@ final class CallResult {
     interface Settlement {
 
         /**
-         * Settles the call by its value.
-         *
          * @param mayWait whether this thread may wait for a remote store; not if it brings the value of another thread
          */
         void settle(@Nullable Object value, boolean mayWait);

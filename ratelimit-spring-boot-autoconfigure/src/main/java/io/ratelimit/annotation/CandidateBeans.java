@@ -22,8 +22,6 @@ record CandidateBeans(ConfigurableListableBeanFactory factory) {
     private static final Log logger = LogFactory.getLog(CandidateBeans.class);
 
     /**
-     * A bean that may have annotated methods.
-     *
      * @param type the class whose methods finally run, behind all proxies, as far as it is known
      * @param isCreated whether the bean exists already; a lazy bean is created at its first use
      * @param isAdvised whether the bean has a proxy that enforces limits

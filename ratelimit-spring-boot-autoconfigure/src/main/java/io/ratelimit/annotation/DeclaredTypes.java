@@ -31,7 +31,6 @@ import org.springframework.util.StringUtils;
  * {@code #tenant.idd}, before a call fails. A type is judged only if its values have no further properties: a final class,
  * or a class of the application that nothing marks as a base of others.
  *
- * @param method the method whose arguments and result an expression uses
  * @param application a class of the application; null if only final classes are judged
  */
 record DeclaredTypes(Method method, @Nullable Class<?> application) {

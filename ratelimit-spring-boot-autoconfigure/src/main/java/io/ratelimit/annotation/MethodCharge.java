@@ -63,7 +63,6 @@ record MethodCharge(
         return !(maxWait == null ? policy().maxWait() : maxWait).isZero();
     }
 
-    /** Returns whether calls have an actual cost, and share one bucket. */
     boolean settlesOneBucket() {
         return settle != null && (key == null ? policy().isGlobal() : key.isConstant());
     }
@@ -138,11 +137,7 @@ record MethodCharge(
         return key.texts().charge(policy(), keyTexts(key, arguments), tokens, current, tierName);
     }
 
-    /**
-     * Settles a call with this result, if the annotation has an actual cost.
-     *
-     * @param mayWait whether this thread may wait for a remote store
-     */
+    /** @param mayWait whether this thread may wait for a remote store */
     void settle(Answer taken, @Nullable Object[] argumentsAndResult, Throttlers throttlers, boolean mayWait) {
         Written actual = settle;
         if (actual != null) {
@@ -200,8 +195,6 @@ record MethodCharge(
     record Written(String text, CallValue value) {}
 
     /**
-     * The key of an annotation.
-     *
      * @param value the value of the attribute: one part or several
      * @param texts the policy's key, for texts in place of its parts
      */

@@ -97,11 +97,7 @@ final class RateLimitedOperation {
         });
     }
 
-    /**
-     * Returns the result of the fallback of the policy that denied the call.
-     *
-     * @throws RateLimitExceededException if the limit has no fallback
-     */
+    /** @throws RateLimitExceededException if the limit has no fallback */
     @Nullable
     Object answerDenied(MethodInvocation call, Decision decision) throws Throwable {
         RateLimitExceededException denied = new RateLimitExceededException(decision);
@@ -140,11 +136,7 @@ final class RateLimitedOperation {
         }
     }
 
-    /**
-     * The method that answers in place of a denied call.
-     *
-     * @param withException whether the last parameter is the exception
-     */
+    /** @param withException whether the last parameter is the exception */
     record Fallback(Method method, boolean withException) {
 
         /** @throws IllegalArgumentException if the class has no method of that name that fits */

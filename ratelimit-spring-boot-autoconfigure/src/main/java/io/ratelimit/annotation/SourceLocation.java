@@ -27,7 +27,6 @@ record SourceLocation(Class<?> type, Method method) {
         return "@RateLimited on " + this;
     }
 
-    /** Returns an exception whose message is the annotation followed by the problem. */
     RateLimitConfigurationException invalid(String problem, String action) {
         return new RateLimitConfigurationException(annotation() + " " + problem + ".", action);
     }
@@ -38,7 +37,6 @@ record SourceLocation(Class<?> type, Method method) {
         return invalid;
     }
 
-    /** Returns the method with its class, as in {@code com.example.Orders.place(Order)}. */
     @Override
     public String toString() {
         return type.getName() + "." + signature();

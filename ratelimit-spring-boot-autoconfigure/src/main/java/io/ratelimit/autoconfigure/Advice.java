@@ -21,8 +21,6 @@ final class Advice {
     private record Line(boolean warning, Set<String> policies) {}
 
     /**
-     * Adds advice about a probable mistake.
-     *
      * @param policy null for advice about no policy, or about several
      * @param text null for none
      */

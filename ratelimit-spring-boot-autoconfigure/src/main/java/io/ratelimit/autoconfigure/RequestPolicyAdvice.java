@@ -112,7 +112,6 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
         }
     }
 
-    /** Returns whether any policy is limited to some paths. */
     boolean namePaths() {
         return policies.stream().anyMatch(policy -> !policy.selection().paths().isEmpty());
     }

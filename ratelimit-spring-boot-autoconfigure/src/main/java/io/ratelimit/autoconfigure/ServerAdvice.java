@@ -120,11 +120,7 @@ record ServerAdvice(BeanFactory beans, Environment environment) {
                 : environment.getProperty(container.property(), Integer.class, Container.DEFAULT_THREADS);
     }
 
-    /**
-     * A servlet container that Spring Boot starts.
-     *
-     * @param property the property for the maximum number of its threads
-     */
+    /** @param property the property for the maximum number of its threads */
     private record Container(String name, String property) {
 
         static final int DEFAULT_THREADS = 200;

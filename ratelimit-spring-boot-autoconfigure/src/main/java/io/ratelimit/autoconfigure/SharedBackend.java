@@ -77,11 +77,7 @@ class SharedBackend {
         return beans.getBeanNamesForType(RateLimitsEndpoint.class, true, false).length > 0;
     }
 
-    /**
-     * Returns a store that may fail, with the rules of the configuration.
-     *
-     * @param name the name of the store in the log and the health
-     */
+    /** Returns a store that may fail, with the rules of the configuration. */
     static FailoverBucketStore failover(
             String name, BucketStore store, ConfiguredPolicies policies, TimeSource time, Deadline deadline) {
         return new FailoverBucketStore(
@@ -106,11 +102,7 @@ class SharedBackend {
         return "ratelimit";
     }
 
-    /**
-     * Returns the failure of a start without modules that the backend needs.
-     *
-     * @param needed a type of each module, by the module
-     */
+    /** @param needed a type of each module, by the module */
     static RateLimitConfigurationException lackingFailure(BackendKind kind, Map<String, String> needed) {
         ClassLoader loader = SharedBackend.class.getClassLoader();
         String lacking = needed.keySet().stream()

@@ -18,7 +18,6 @@ import org.jspecify.annotations.Nullable;
  * of each instance's configuration.
  *
  * @param until the time at which the change ends; null for none
- * @param forAll whether the change is for all instances
  */
 record DatedChange(BucketSpec spec, Instant since, @Nullable Instant until, boolean forAll) {
 

@@ -153,7 +153,6 @@ public record KeyPart(String name, KeyResolver resolver, Availability availabili
         return UserName.find(user);
     }
 
-    /** Returns the part of the key for a text that the resolver returned. */
     String part(String text, boolean ignoreCase, RequestFacts request) {
         return ignoreCase && name.equals(ENDPOINT) ? request.foldedEndpoint() : Keys.part(text, ignoreCase);
     }

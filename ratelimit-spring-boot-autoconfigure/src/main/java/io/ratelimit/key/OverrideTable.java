@@ -164,12 +164,7 @@ public final class OverrideTable {
             return new Applied(base, tier == null ? policy : policy.withTiers(Map.of(tier, spec)), spec);
         }
 
-        /**
-         * The result of applying a rule to a policy.
-         *
-         * @param base the policy without the override; a changed policy is another instance
-         * @param policy the policy with the override
-         */
+        /** @param base the policy without the override; a changed policy is another instance */
         private record Applied(ThrottlePolicy base, ThrottlePolicy policy, BucketSpec spec) {}
     }
 }

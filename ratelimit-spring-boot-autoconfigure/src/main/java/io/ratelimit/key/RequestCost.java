@@ -137,7 +137,6 @@ public final class RequestCost {
         }
     }
 
-    /** Returns the cost that replaces a failed evaluation: the maximum if the policy has one, otherwise 1. */
     private long failedTokens() {
         return maximum == NO_MAXIMUM ? 1 : maximum;
     }

@@ -143,8 +143,6 @@ public record RequestKey(
     }
 
     /**
-     * Resolves the parts of a key.
-     *
      * @param texts receives the composed parts, or if one is missing, the texts
      * @return false if a part is missing
      */

@@ -328,7 +328,6 @@ final class OverridesBinding extends AbstractBindHandler {
         }
     }
 
-    /** Returns whether a value is a text without placeholders. */
     private static boolean isText(Object raw) {
         return raw instanceof String text && !text.isEmpty() && !text.contains("${");
     }

@@ -66,8 +66,6 @@ final class PolicyNames {
     }
 
     /**
-     * Checks the names and the whole numbers of all policies.
-     *
      * @param names the names of the policies after binding
      * @throws RateLimitConfigurationException if a name is invalid, or equal to another without dashes, or only set from
      *     outside

@@ -79,7 +79,6 @@ final class LeasedBucket {
         return isDue;
     }
 
-    /** Returns whether the leases are under the spec and the time of a charge. */
     boolean isOf(Charge charge) {
         return spec.equals(charge.spec()) && lease.equals(charge.policy().lease());
     }
@@ -124,7 +123,6 @@ final class LeasedBucket {
         return paid;
     }
 
-    /** Returns whether there are leased tokens, or may be after the request under way. */
     boolean mayHaveTokens(long now) {
         return request.get() != null || tokens(now) > 0;
     }
@@ -145,7 +143,6 @@ final class LeasedBucket {
         }
     }
 
-    /** Returns the request for a lease that is under way; null if there is none. */
     @Nullable
     CompletableFuture<Void> request() {
         return request.get();
@@ -208,8 +205,6 @@ final class LeasedBucket {
     }
 
     /**
-     * Records a request that was granted a lease.
-     *
      * @param left the tokens granted, without those of the charge
      * @param fewer whether the request was for more tokens
      * @param since the moment before the request was sent, from which the lease counts
@@ -232,8 +227,6 @@ final class LeasedBucket {
     }
 
     /**
-     * Records that a request was granted no lease, because the bucket is nearly empty.
-     *
      * @param minCost the smallest cost for which the bucket has too few tokens
      * @param waitNanos the time from the request until it has them
      * @param bucket the bucket after the request
@@ -389,7 +382,6 @@ final class LeasedBucket {
             return Answer.allowed(charge, later, Duration.ZERO).withReceipt(this);
         }
 
-        /** Returns the receipt with which tokens of this lease go back to the store. */
         Object receipt(long cost) {
             return Objects.requireNonNull(grant).receipts().apply(cost);
         }

@@ -273,8 +273,6 @@ public final class Leases {
     }
 
     /**
-     * Records the result of a request.
-     *
      * @param cost the tokens of the charge that were taken with the request if it was allowed
      * @param answer the answer to the charge; null if the store didn't try to take it
      */

@@ -100,8 +100,6 @@ public record RequestPolicy(
     }
 
     /**
-     * Settles a request by its actual cost, if the policy settles its requests.
-     *
      * @param actual returns the actual cost; null for none
      * @param mayWait whether this thread may wait for a remote store
      */

@@ -179,7 +179,6 @@ final class ServletRequestFacts implements RequestFacts {
         return endpoints.folded(endpoint());
     }
 
-    /** Returns the pattern of the endpoint, or null if there is none. */
     @Nullable
     String pattern() {
         return endpoints.pattern(endpoint());

@@ -190,11 +190,7 @@ final class EndpointIndex {
         return !inOrder.isEmpty();
     }
 
-    /**
-     * An endpoint with its ranks.
-     *
-     * @param ranks the rank for each method, by the method's number; the lowest rank comes first
-     */
+    /** @param ranks the rank for each method, by the method's number; the lowest rank comes first */
     private record Ranked(Endpoint endpoint, boolean controller, int[] ranks) {
 
         String key(String method) {

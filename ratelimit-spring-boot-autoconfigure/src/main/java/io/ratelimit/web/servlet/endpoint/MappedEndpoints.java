@@ -158,8 +158,6 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers, boolean co
     }
 
     /**
-     * One endpoint.
-     *
      * @param methods the admitted methods; empty for all methods
      * @param key the name of the endpoint in keys
      */
@@ -190,7 +188,6 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers, boolean co
             return methods.isEmpty() || methods.contains(method);
         }
 
-        /** Returns whether the endpoint handles requests of the method, if it is a controller's. */
         boolean isAdmittedByController(String method) {
             return rank(method) != NOT_ADMITTED;
         }

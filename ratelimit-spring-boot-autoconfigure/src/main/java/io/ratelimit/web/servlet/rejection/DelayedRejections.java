@@ -52,10 +52,7 @@ final class DelayedRejections implements SmartLifecycle {
     private final AtomicBoolean warned = new AtomicBoolean();
     private volatile boolean running = true;
 
-    /**
-     * @param responses the delay of each policy
-     * @param listener is notified of delayed rejections
-     */
+    /** @param responses the delay of each policy */
     DelayedRejections(PolicyResponses responses, TimeSource time, ThrottleListener listener) {
         this.responses = responses;
         this.time = time;

@@ -70,11 +70,7 @@ enum RejectionBody {
         return page > Math.max(json, text) ? PAGE : text > json ? TEXT : PROBLEM;
     }
 
-    /**
-     * Returns the built-in text or page.
-     *
-     * @param retryNanos the time after which the client may retry; zero or less if time doesn't help
-     */
+    /** @param retryNanos the time after which the client may retry; zero or less if time doesn't help */
     String content(String title, String detail, long retryNanos) {
         return this == PAGE ? page(title, detail, retryNanos) : detail + "\n";
     }
