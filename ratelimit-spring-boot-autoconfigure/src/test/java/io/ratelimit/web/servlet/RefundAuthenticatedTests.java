@@ -8,7 +8,6 @@ import jakarta.servlet.ServletException;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.stream.Stream;
-import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -267,8 +266,8 @@ class RefundAuthenticatedTests {
     }
 
     private static void assertReturned() {
-        Awaitility.await().untilAsserted(() -> assertThat(server.available("logins", "127.0.0.1"))
-                .isEqualTo(100));
+        server.awaitEnds();
+        assertThat(server.available("logins", "127.0.0.1")).isEqualTo(100);
     }
 
     private static void assertKept() {

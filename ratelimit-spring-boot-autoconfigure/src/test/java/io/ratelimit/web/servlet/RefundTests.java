@@ -11,11 +11,9 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
-import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -89,10 +87,9 @@ class RefundTests {
     void theStatusOfTheResponseDecides(String path, int status, boolean refunded) {
         assertThat(server.http().get(path, basic("alice")).status()).isEqualTo(status);
         long left = refunded ? 100 : 99;
-        Awaitility.await().untilAsserted(() -> {
-            assertThat(server.available("early", "127.0.0.1")).isEqualTo(left);
-            assertThat(server.available("late", "alice")).isEqualTo(left);
-        });
+        server.awaitEnds();
+        assertThat(server.available("early", "127.0.0.1")).isEqualTo(left);
+        assertThat(server.available("late", "alice")).isEqualTo(left);
     }
 
     @Test
@@ -104,8 +101,8 @@ class RefundTests {
             server.bean(Api.class).answer.countDown();
             assertThat(connection.readToEnd().status()).isEqualTo(404);
         }
-        Awaitility.await().untilAsserted(() -> assertThat(server.available("early", "127.0.0.1"))
-                .isEqualTo(100));
+        server.awaitEnds();
+        assertThat(server.available("early", "127.0.0.1")).isEqualTo(100);
     }
 
     /** The work has been done, and the client has its 200, even if the connection breaks afterwards. */
@@ -113,9 +110,8 @@ class RefundTests {
     void anExceptionAfterTheAnswerHasBegunChangesNothing() {
         assertThatExceptionOfType(UncheckedIOException.class)
                 .isThrownBy(() -> server.http().get("/as/begun", basic("alice")));
-        Awaitility.await().during(Duration.ofMillis(200)).untilAsserted(() -> assertThat(
-                        server.available("early", "127.0.0.1"))
-                .isEqualTo(99));
+        server.awaitEnds();
+        assertThat(server.available("early", "127.0.0.1")).isEqualTo(99);
     }
 
     @Test

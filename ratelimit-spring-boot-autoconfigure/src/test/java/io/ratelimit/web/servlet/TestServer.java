@@ -3,12 +3,18 @@ package io.ratelimit.web.servlet;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.WithoutSecurity;
+import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletRequestEvent;
+import jakarta.servlet.ServletRequestListener;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
@@ -93,6 +99,18 @@ public final class TestServer
         return bean(Throttlers.class).snapshot(policy, key).available();
     }
 
+    /**
+     * Waits until the container has ended the requests of the present test, which is after their responses. What follows
+     * a request in memory has then happened.
+     */
+    public void awaitEnds() {
+        Set<ServletRequest> open = bean(Requests.class).open;
+        Awaitility.await()
+                .pollDelay(Duration.ZERO)
+                .pollInterval(Duration.ofMillis(1))
+                .until(open::isEmpty);
+    }
+
     public void advance(Duration step) {
         bean(ManualTimeSource.class).advance(step);
     }
@@ -110,6 +128,7 @@ public final class TestServer
 
     @Override
     public void beforeEach(ExtensionContext test) {
+        bean(Requests.class).open.clear(); // Tomcat may have lost some
         refill();
     }
 
@@ -136,6 +155,27 @@ public final class TestServer
         @Bean
         public ManualTimeSource time() {
             return new ManualTimeSource();
+        }
+
+        @Bean
+        Requests requests() {
+            return new Requests();
+        }
+    }
+
+    /** The requests that the container has begun and not ended. */
+    private static final class Requests implements ServletRequestListener {
+
+        final Set<ServletRequest> open = ConcurrentHashMap.newKeySet();
+
+        @Override
+        public void requestInitialized(ServletRequestEvent request) {
+            open.add(request.getServletRequest());
+        }
+
+        @Override
+        public void requestDestroyed(ServletRequestEvent request) {
+            open.remove(request.getServletRequest());
         }
     }
 }
