@@ -28,12 +28,22 @@ class PublicApiTests {
     private static final Path PROMISED = Path.of("src/test/resources/public-api.txt");
     private static final Path FOUND = Path.of("target/public-api.txt");
 
+    private static final List<JavaClass> EXPORTED = new ClassFileImporter()
+                    .withImportOption(new ImportOption.DoNotIncludeTests())
+                    .withImportOption(location -> !location.contains("-tests.jar"))
+                    .importPackages("io.ratelimit")
+                    .stream()
+                    .filter(type -> !type.getPackageName().startsWith("io.ratelimit.autoconfigure"))
+                    .filter(PublicApiTests::isExported)
+                    .toList();
+
     /** Members that every object, enum or record has, and members that the compiler adds. */
     private static final Set<String> UNTOLD = Set.of("equals", "hashCode", "toString", "values", "valueOf");
 
     @Test
     void thePublicApiIsAsRecorded() throws IOException {
-        List<String> found = exported().flatMap(PublicApiTests::lines).sorted().toList();
+        List<String> found =
+                EXPORTED.stream().flatMap(PublicApiTests::lines).sorted().toList();
         Files.write(FOUND, found);
         assertThat(found)
                 .as("the public API; if the change is meant, copy %s to %s", FOUND, PROMISED)
@@ -42,7 +52,7 @@ class PublicApiTests {
 
     @Test
     void publicMembersHaveTypesThatCallersCanName() {
-        assertThat(exported()
+        assertThat(EXPORTED.stream()
                         .flatMap(type -> type.getCodeUnits().stream().filter(member -> isExported(type, member)))
                         .flatMap(member -> Stream.concat(
                                         Stream.of(member.getRawReturnType()), member.getRawParameterTypes().stream())
@@ -50,16 +60,6 @@ class PublicApiTests {
                                 .filter(used -> used.getPackageName().startsWith("io.ratelimit") && !isExported(used))
                                 .map(used -> member.getFullName() + " has the type " + used.getSimpleName())))
                 .isEmpty();
-    }
-
-    private static Stream<JavaClass> exported() {
-        return new ClassFileImporter()
-                        .withImportOption(new ImportOption.DoNotIncludeTests())
-                        .withImportOption(location -> !location.contains("-tests.jar"))
-                        .importPackages("io.ratelimit")
-                        .stream()
-                        .filter(type -> !type.getPackageName().startsWith("io.ratelimit.autoconfigure"))
-                        .filter(PublicApiTests::isExported);
     }
 
     private static boolean isExported(JavaClass type) {
