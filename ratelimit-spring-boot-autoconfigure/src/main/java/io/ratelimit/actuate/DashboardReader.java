@@ -32,8 +32,6 @@ import org.jspecify.annotations.Nullable;
  * Reads the data of the dashboard. It calls no backend, so a slow backend doesn't delay it. Thread-safe.
  *
  * @param instance a random identifier that changes with each start of the application
- * @param backend the remote backend; null if there is none
- * @param configured the facts that depend on the configuration
  */
 record DashboardReader(
         String instance,
@@ -56,7 +54,6 @@ record DashboardReader(
             Predicate<ThrottlePolicy> limitsInFlight,
             Predicate<ThrottlePolicy> oneBucket) {
 
-        /** Returns the facts of these policies. */
         static Configured of(ConfiguredPolicies policies, Predicate<ThrottlePolicy> oneBucket) {
             return new Configured(
                     throttler -> OutageDescriptor.of(
@@ -148,13 +145,10 @@ record DashboardReader(
     }
 
     /**
-     * The data that the dashboard's page reads.
-     *
      * @param second the last second of the counts, numbered from the start
      * @param from the second before the first second of the counts
      * @param seconds the number of seconds that the page keeps
      * @param step the seconds of each count: 1, or 60
-     * @param change the information for the page's curl line
      */
     record DashboardData(
             String instance,
@@ -170,9 +164,7 @@ record DashboardReader(
          * The information for the curl line that changes a limit.
          *
          * @param path the path of the endpoint that changes limits, below the actuator's base path; null if it isn't exposed
-         * @param writable whether that endpoint accepts changes
          * @param forAll whether changes for all instances are possible
-         * @param authenticated whether the current user is authenticated
          */
         record Change(@Nullable String path, boolean writable, boolean forAll, boolean authenticated) {}
 
@@ -197,7 +189,6 @@ record DashboardReader(
          * @param lastSeen whether {@code available} is the result of the last decision, not the present state
          * @param outage the decisions while the backend is unavailable; null while it isn't, or for buckets in memory
          * @param leased the tokens that this instance has taken ahead; null if the policy has no lease
-         * @param waiting the number of queued calls
          * @param queueLimit the maximum number of queued calls; 0 if calls may not wait
          */
         record PolicyData(

@@ -40,7 +40,6 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
     private static final Duration WITHIN = Duration.ofMinutes(1);
     private static final int MAX_STEPS = 80;
 
-    /** Returns the measured demand of an application. */
     static DemandData of(
             Throttlers throttlers,
             DemandListener listener,
@@ -68,8 +67,6 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
     }
 
     /**
-     * The demand of the keys of one limit.
-     *
      * @param tier null for the keys without a tier
      * @param own the index of the present rate in {@code rates}
      * @param keys the number of keys, estimated if they are more than the sample
@@ -77,7 +74,6 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
      * @param global whether all requests have one key
      * @param refunds whether the policy gives tokens back, which the demand counts as used
      * @param calendar whether the limit's refill is that of a calendar; the rates and suggestions are for greedy refill
-     * @param tooLittle whether the traffic is too little for suggestions
      * @param suggestions the tightest limits for 100, 99.9, 99, 95 and 90 % of the keys; null where there is none
      */
     record LimitDemand(
@@ -131,9 +127,6 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
     record LimitData(int rate, long capacity, boolean outermost) {}
 
     /**
-     * The demand at one rate.
-     *
-     * @param perSecond the tokens a second
      * @param quantiles the capacities that 50, 90, 99, 99.9 and 100 % of the keys need
      * @param steps for ascending capacities, among them the present one: the capacity, the keys of the sample that need
      *     more, and an upper bound of the share of the requests that it denies; exact for the present limit

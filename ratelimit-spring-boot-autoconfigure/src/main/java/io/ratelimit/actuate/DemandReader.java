@@ -42,11 +42,6 @@ record DemandReader(DemandListener listener, ConfiguredPolicies policies, Predic
         SHARES.put("max", 1.0);
     }
 
-    /**
-     * @param touch the share of keys that the suggested limit may touch
-     * @param within the time over which harm adds up
-     * @param showKeys whether to include the texts of keys
-     */
     PolicyDemandDescriptor read(ThrottlePolicy policy, double touch, Duration within, boolean showKeys) {
         if (listener.demand(policy.name(), null) == null) {
             throw new RateLimitsProblems.NotFoundException(
@@ -148,11 +143,8 @@ record DemandReader(DemandListener listener, ConfiguredPolicies policies, Predic
     }
 
     /**
-     * The demand of a policy.
-     *
      * @param note the reasons why the demand may differ from that without a limit, or with it; null if there are none
      * @param demand the demand of the keys without a tier
-     * @param tiers the demand of the keys in each tier
      */
     record PolicyDemandDescriptor(
             String policy,
@@ -164,14 +156,9 @@ record DemandReader(DemandListener listener, ConfiguredPolicies policies, Predic
             implements OperationResponseBody {}
 
     /**
-     * The demand of the keys of one limit.
-     *
-     * @param limit the present limit
      * @param keys the number of keys, estimated if they are more than the sample
-     * @param sample the number of keys that are followed
      * @param requests the number of requests, estimated
-     * @param measuredMs the milliseconds from the first to the last request, of at most the last week
-     * @param touched the keys that the present limit touches
+     * @param measuredMs the milliseconds from the first to the last request, of at most two weeks
      * @param curves the needed capacities at each measured rate, the lowest rate first
      * @param suggestion the tightest limit for the requested share and time, among those that take at most the measured
      *     time from empty to full; null if there is none
@@ -193,12 +180,9 @@ record DemandReader(DemandListener listener, ConfiguredPolicies policies, Predic
             List<HeavyKeyDescriptor> heaviest) {}
 
     /**
-     * The keys that a limit touches.
-     *
      * @param keys the touched keys of the sample
      * @param share their share of the sample
      * @param atLeast the lower bound of the share of all keys, at a confidence of 95 %
-     * @param atMost the upper bound
      * @param requests the share of the requests that the present limit denies; null for another limit
      * @param requestsAtMost the upper bound of the share of the requests that another limit denies; null for the present one
      */
@@ -210,16 +194,10 @@ record DemandReader(DemandListener listener, ConfiguredPolicies policies, Predic
             @Nullable Double requests,
             @Nullable Double requestsAtMost) {}
 
-    /**
-     * The capacities that shares of the keys need at a rate.
-     *
-     * @param capacities the capacities by share: p50, p90, p99, p99.9 and max
-     */
+    /** @param capacities the capacities by share: p50, p90, p99, p99.9 and max */
     record CurveDescriptor(String rate, Map<String, CapacityDescriptor> capacities) {}
 
     /**
-     * A capacity.
-     *
      * @param atLeast the lower bound for all keys, at a confidence of 95 %
      * @param atMost the upper bound; null if the sample is too small for one
      */
@@ -227,16 +205,12 @@ record DemandReader(DemandListener listener, ConfiguredPolicies policies, Predic
             long capacity, long atLeast, @Nullable Long atMost) {}
 
     /**
-     * A suggested limit.
-     *
      * @param outermost whether the rate is the lowest or the highest that is measured, so that a rate beyond may fit better
      */
     record SuggestionDescriptor(
             String rate, long capacity, String refill, TouchedDescriptor touched, boolean outermost) {}
 
     /**
-     * A key that sends many requests.
-     *
      * @param requests the lower bound of the number of its requests, estimated
      * @param capacity the capacity that it needs at the present rate
      */
