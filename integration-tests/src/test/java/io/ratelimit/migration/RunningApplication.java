@@ -26,14 +26,21 @@ public final class RunningApplication implements AutoCloseable {
     private static final String GATEWAY_ON_REDIS =
             "org.springframework.cloud.gateway.config.GatewayRedisAutoConfiguration";
 
-    /** The property of an application with Resilience4j or springdoc. Others start in a third of the time. */
+    /** The property of an application with Resilience4j and springdoc. One with neither starts in a third of the time. */
     public static final String ALL_LIBRARIES = EXCLUDE + "=" + GATEWAY_ON_REDIS;
 
-    private static final String FEW_LIBRARIES = Stream.concat(
-                    Stream.of(GATEWAY_ON_REDIS),
-                    ImportCandidates.load(AutoConfiguration.class, null).getCandidates().stream()
-                            .filter(name -> name.matches("(io\\.github\\.resilience4j|org\\.springdoc)\\..*")))
-            .collect(Collectors.joining(","));
+    /** The property of an application with springdoc alone. */
+    public static final String SPRINGDOC = EXCLUDE + "=" + withoutLibraries("io\\.github\\.resilience4j");
+
+    private static final String FEW_LIBRARIES = withoutLibraries("io\\.github\\.resilience4j|org\\.springdoc");
+
+    private static String withoutLibraries(String packages) {
+        return Stream.concat(
+                        Stream.of(GATEWAY_ON_REDIS),
+                        ImportCandidates.load(AutoConfiguration.class, null).getCandidates().stream()
+                                .filter(name -> name.matches("(" + packages + ")\\..*")))
+                .collect(Collectors.joining(","));
+    }
 
     private final ConfigurableApplicationContext context;
     private final Path directory;
@@ -61,6 +68,8 @@ public final class RunningApplication implements AutoCloseable {
                 "false",
                 "spring.cloud.gateway.server.webflux.enabled",
                 "false",
+                "spring.reactor.netty.shutdown-quiet-period",
+                "0s",
                 EXCLUDE,
                 FEW_LIBRARIES));
         for (String property : properties) {

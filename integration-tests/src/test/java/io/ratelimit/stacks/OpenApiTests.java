@@ -1,6 +1,7 @@
 package io.ratelimit.stacks;
 
 import static io.ratelimit.migration.RunningApplication.ALL_LIBRARIES;
+import static io.ratelimit.migration.RunningApplication.SPRINGDOC;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.jayway.jsonpath.JsonPath;
@@ -41,7 +42,7 @@ class OpenApiTests {
 
     private static Map<String, Object> document(Class<?> configuration, String... properties) {
         String[] all =
-                Stream.concat(Stream.of(ALL_LIBRARIES), Stream.of(properties)).toArray(String[]::new);
+                Stream.concat(Stream.of(SPRINGDOC), Stream.of(properties)).toArray(String[]::new);
         try (RunningApplication application = RunningApplication.start(configuration, YAML, all)) {
             return JsonPath.parse(application.client().get("/v3/api-docs").body())
                     .json();
