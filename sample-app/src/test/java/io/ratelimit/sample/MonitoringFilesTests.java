@@ -132,7 +132,7 @@ class MonitoringFilesTests {
         Path prometheus = prometheus();
         int listens = freePort();
         Files.writeString(directory.resolve("prometheus.yml"), """
-                global: { scrape_interval: 1s, evaluation_interval: 1s }
+                global: { scrape_interval: 500ms, evaluation_interval: 500ms }
                 rule_files: [%s]
                 scrape_configs:
                   - job_name: sample
@@ -153,7 +153,7 @@ class MonitoringFilesTests {
             String api = "http://127.0.0.1:" + listens + "/api/v1";
             Map<String, String> unanswered = new TreeMap<>();
             await().atMost(Duration.ofSeconds(90))
-                    .pollInterval(Duration.ofSeconds(1))
+                    .pollInterval(Duration.ofMillis(200))
                     .ignoreExceptions()
                     .until(() -> {
                         traffic();
