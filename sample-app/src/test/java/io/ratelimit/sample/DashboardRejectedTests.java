@@ -59,6 +59,7 @@ class DashboardRejectedTests {
     void login() {
         time.advance(Duration.ofHours(1));
         browser.login("admin");
+        browser.speedUpAnimations(); // the page waits two seconds before it shows what is missing
     }
 
     @Test

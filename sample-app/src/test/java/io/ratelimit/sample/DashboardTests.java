@@ -72,9 +72,19 @@ class DashboardTests {
         time.advance(Duration.ofMinutes(10));
         browser.online(true);
         browser.login("admin");
-        browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
+        browser.speedUpTheClock(this::open);
         browser.awaitText("#state", "Live: 55 policies, none with denials");
         browser.select("view", "cards");
+    }
+
+    private void open() {
+        browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
+    }
+
+    /** Ends the requests of the page for data, so that it goes on showing what a test sets. */
+    private static void stopPolling() {
+        browser.run("poll = () => {}; clearTimeout(timer)");
+        await().pollInterval(Duration.ofMillis(20)).until(() -> !(boolean) browser.run("return asking"));
     }
 
     @AfterEach
@@ -110,7 +120,7 @@ class DashboardTests {
             throttlers.global("tenant-40").decide(5_000); // of 4,000
         }
         time.advance(SECOND);
-        browser.stopTheClock(() -> browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard"));
+        browser.stopTheClock(this::open);
 
         browser.awaitText("#state", "Live: 55 policies, 1 with denials");
         assertThat(browser.text("#rows tr:first-child th")).isEqualTo("tenant-40");
@@ -120,6 +130,7 @@ class DashboardTests {
     void theLegendHasNoBackendWhereThereIsNone() {
         assertThat(browser.text(".legend")).contains("would have been denied").doesNotContain("backend");
 
+        stopPolling();
         browser.run(
                 "take({instance, second, from: second, seconds, step, change: {}, policies: [], backends: [{name: 'Redis',"
                         + " condition: 'UP', since: '2026-01-02T03:04:05Z'}]})");
@@ -206,6 +217,7 @@ class DashboardTests {
     @Test
     void whatIsShownIsText() {
         String markup = "<img src=x onerror=alert(1)>";
+        stopPolling();
         browser.run(
                 "const p = policies.get('global'); p.data.deniedKeys = [{denied: 1, key: {parts: [arguments[0]]}}]; p.show();"
                         + "showBackends([{name: 'Redis', condition: 'DOWN', since: '2026-01-02T03:04:05Z', cause: arguments[0]}])",
@@ -377,7 +389,7 @@ class DashboardTests {
 
     @Test
     void manyPoliciesAreATableWhoseNamesOpenCards() {
-        browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
+        browser.speedUpTheClock(this::open);
         browser.awaitText("#table", "per-user-per-endpoint");
         flood("alice", 900);
         time.advance(SECOND);
@@ -425,7 +437,7 @@ class DashboardTests {
 
         browser.awaitText("#state", "This page has an error, so it may show wrong numbers: no totals. Reload it.");
         assertThat(browser.errors()).anyMatch(error -> error.contains("no totals"));
-        browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
+        browser.speedUpTheClock(this::open);
         browser.awaitText("#state", "Live");
         browser.errors();
     }
@@ -465,6 +477,7 @@ class DashboardTests {
             }
         }
         browser.dark(false);
+        stopPolling();
         browser.run(
                 "showBackends([{name: 'Redis', condition: 'DOWN', since: '2026-01-02T03:04:05Z', cause: 'no answer'}])");
         assertThat(browser.violations()).as("outage").isEmpty();
@@ -509,7 +522,8 @@ class DashboardTests {
         assertThat(browser.text(demand + " .demand-sentence"))
                 .startsWith("Would deny 20 of 40 clients (at most ")
                 .endsWith(" % of all) and 26 % of requests.");
-        assertThat(browser.texts(demand + " polyline")).hasSize(5);
+        assertThat(browser.run("return document.querySelectorAll(arguments[0]).length", demand + " polyline"))
+                .isEqualTo(5L);
 
         browser.run("document.querySelector(arguments[0]).focus()", demand + " .demand-point");
         browser.element(demand + " .demand-point").sendKeys(Keys.ARROW_UP);
@@ -580,7 +594,7 @@ class DashboardTests {
 
     /** Opens the chart, which is drawn although requests of the page are held back until then. */
     private String openDemand() {
-        browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
+        browser.speedUpTheClock(this::open);
         browser.awaitText("#state", "Live");
         browser.select("view", "cards");
         String demand = card("items-candidate") + " .demand";
@@ -672,7 +686,7 @@ class DashboardTests {
         anEveningOfDenials();
         browser.size(1200, 750);
         browser.select("view", "table");
-        browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
+        browser.speedUpTheClock(this::open);
         browser.click("#only");
         await().untilAsserted(() ->
                 assertThat(browser.texts("#rows tr:not([hidden])")).hasSize(6));

@@ -281,7 +281,7 @@ class HomePageTests {
     }
 
     @Test
-    void looksWellInAnyLight() throws IOException {
+    void looksWellInAnyLightAndOnAPhoneAndAnyoneCanReadIt() throws IOException {
         browser.size(1200, 820);
         everyScene();
         browser.picture("home");
@@ -289,26 +289,15 @@ class HomePageTests {
         browser.dark(true);
         browser.run("scrollTo(0, 0)");
         browser.picture("home-dark");
-    }
-
-    @Test
-    void anyoneCanReadThePage() throws IOException {
-        everyScene();
         for (int width : List.of(1200, 390)) {
-            for (boolean dark : List.of(false, true)) {
-                browser.size(width, 820);
+            for (boolean dark : List.of(true, false)) {
+                browser.size(width, 844);
                 browser.dark(dark);
                 assertThat(browser.violations())
                         .as("dark %s, %d px", dark, width)
                         .isEmpty();
             }
         }
-    }
-
-    @Test
-    void fitsOnAPhone() throws IOException {
-        browser.size(390, 844);
-        everyScene();
         browser.nothingSticksOut();
         browser.run("document.querySelector('.seen').scrollIntoView()");
         browser.picture("home-phone");
