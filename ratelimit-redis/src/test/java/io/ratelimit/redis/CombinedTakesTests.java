@@ -27,6 +27,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.awaitility.core.ConditionFactory;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -81,9 +82,13 @@ class CombinedTakesTests {
         return Charge.of(POLICY, key, cost);
     }
 
-    /** Waits until so many threads wait for replies. */
+    /** Waits until so many threads wait for replies, one of which has just begun. */
     private void awaitWaiting(int number) {
-        await().until(() -> Thread.getAllStackTraces().entrySet().stream()
+        awaitWaiting(number, await().pollDelay(Duration.ZERO).pollInterval(Duration.ofMillis(2)));
+    }
+
+    private static void awaitWaiting(int number, ConditionFactory await) {
+        await.until(() -> Thread.getAllStackTraces().entrySet().stream()
                         .filter(thread -> thread.getKey().getState() == Thread.State.TIMED_WAITING)
                         .filter(thread -> List.of(thread.getValue()).stream()
                                 .anyMatch(frame -> frame.getClassName().equals(CombinedTakes.class.getName())))
@@ -213,7 +218,7 @@ class CombinedTakesTests {
             awaitWaiting(++waiting);
         }
         connection.flushCommands();
-        awaitWaiting(waiting -= CombinedTakes.MAX_CALLS);
+        awaitWaiting(waiting -= CombinedTakes.MAX_CALLS, await()); // not a moment in which others begin to wait
         for (int i = 0; i < CombinedTakes.MAX_CALLS; i++) {
             takes.add(take(store, charge));
             awaitWaiting(++waiting);
