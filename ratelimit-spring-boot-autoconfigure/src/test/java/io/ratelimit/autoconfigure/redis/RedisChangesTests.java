@@ -86,7 +86,8 @@ class RedisChangesTests {
 
     private static String change(RedisApplication application, String policy, String json) {
         AtomicReference<HttpResponse<String>> answer = new AtomicReference<>();
-        await().until(
+        await().pollDelay(Duration.ZERO)
+                .until(
                         () -> { // a busy machine may need longer than the second that a change has
                             answer.set(application.post("/actuator/ratelimits/" + policy, json));
                             return answer.get().statusCode() != 503;
@@ -117,7 +118,7 @@ class RedisChangesTests {
     }
 
     private static void awaitSpec(String policy, BucketSpec spec, RedisApplication... applications) {
-        await().untilAsserted(() -> {
+        await().pollInterval(Duration.ofMillis(10)).untilAsserted(() -> {
             for (RedisApplication application : applications) {
                 assertThat(spec(application, policy)).isEqualTo(spec);
             }

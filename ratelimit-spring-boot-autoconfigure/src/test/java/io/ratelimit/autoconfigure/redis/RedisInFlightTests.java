@@ -98,7 +98,7 @@ class RedisInFlightTests {
         finish.countDown();
         for (RedisApplication application : List.of(one, other)) {
             Throttlers throttlers = application.bean(Throttlers.class);
-            await().until(() -> throttlers.all().stream()
+            await().pollDelay(Duration.ZERO).until(() -> throttlers.all().stream()
                     .allMatch(
                             throttler -> throttlers.inFlight(throttler.policy().name()) == 0));
         }

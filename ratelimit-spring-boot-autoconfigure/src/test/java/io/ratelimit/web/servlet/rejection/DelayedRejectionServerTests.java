@@ -4,6 +4,7 @@ import static io.ratelimit.web.servlet.RawHttp.basic;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.ratelimit.ManualTimeSource;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.web.servlet.BasicSecurity;
 import io.ratelimit.web.servlet.RawHttp;
@@ -249,10 +250,12 @@ class DelayedRejectionServerTests {
     }
 
     private static Response late(TestServer server, String target, String... headers) {
-        await().until(() -> waiting(server) == 0);
+        DelayedRejectionTests.atOnce().until(() -> waiting(server) == 0);
+        int before = server.bean(ManualTimeSource.class).waiting();
         try (Connection connection = server.http().open()) {
             connection.write(RawHttp.text("GET", target, headers));
-            await().until(() -> waiting(server) == 1);
+            DelayedRejectionTests.atOnce()
+                    .until(() -> server.bean(ManualTimeSource.class).waiting() == before + 1);
             server.advance(Duration.ofSeconds(2));
             return connection.read();
         }

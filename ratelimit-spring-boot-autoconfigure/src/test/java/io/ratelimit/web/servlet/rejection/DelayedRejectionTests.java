@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.awaitility.core.ConditionFactory;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -75,7 +76,11 @@ class DelayedRejectionTests {
     void close() {
         connections.forEach(Connection::close);
         server.refill();
-        await().until(() -> late.waiting() == 0);
+        atOnce().until(() -> late.waiting() == 0);
+    }
+
+    static ConditionFactory atOnce() {
+        return await().pollDelay(Duration.ZERO).pollInterval(Duration.ofMillis(2));
     }
 
     @Test
@@ -299,9 +304,9 @@ class DelayedRejectionTests {
     }
 
     private Connection putOff(String method, String target, String... headers) {
-        int before = late.waiting();
+        int before = time.waiting();
         Connection connection = connection().write(RawHttp.text(method, target, headers));
-        await().until(() -> late.waiting() == before + 1);
+        atOnce().until(() -> time.waiting() == before + 1);
         return connection;
     }
 
