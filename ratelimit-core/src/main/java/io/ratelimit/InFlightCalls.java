@@ -82,8 +82,7 @@ final class InFlightCalls {
         Backend backend = policy.limitsInFlight() ? store.backend(policy) : null;
         if (backend != null && store.slots(policy) == null) {
             throw new IllegalArgumentException("'" + policy.name()
-                    + "' limits the calls in flight, which each process counts by itself, but its buckets are on "
-                    + backend.name());
+                    + "' limits the calls in flight, which the store of its buckets doesn't count: " + backend.name());
         }
     }
 

@@ -22,6 +22,11 @@ public record Rate(long tokens, Duration period) {
     private static final Duration MAX_PERIOD = Duration.ofDays(365);
     private static final long MAX_TOKENS_PER_NANOSECOND = 10;
 
+    private static final String NO_DURATION = "is not a duration: write a number and a unit, such as '2s' or '500ms'";
+    private static final String NO_PERIOD =
+            "is not a period: write us, ms, s, m, h or d (as in '100ms'), second, minute,"
+                    + " hour, day, week or month, or ISO-8601 such as 'PT1M'";
+
     /** The mean length of a month: a twelfth of the mean year of the Gregorian calendar. */
     static final Duration MONTH = ChronoUnit.MONTHS.getDuration();
 
@@ -77,8 +82,9 @@ public record Rate(long tokens, Duration period) {
         } catch (NumberFormatException notWhole) {
             throw unreadable(
                     text,
-                    "'" + tokens + "' is not a whole number of tokens that fits: write '"
-                            + inWholeTokens(tokens, period) + "'");
+                    "'" + tokens
+                            + (tokens.matches("[0-9]+") ? "' is too many tokens" : "' is not a whole number of tokens")
+                            + ": write '" + inWholeTokens(tokens, period) + "'");
         }
     }
 
@@ -109,7 +115,7 @@ public record Rate(long tokens, Duration period) {
 
     private static Duration parsePeriod(String text, String period) {
         try {
-            return parseDuration(period);
+            return parseDuration(period, NO_PERIOD);
         } catch (IllegalArgumentException unreadable) {
             throw new IllegalArgumentException("'" + text + "' is not a rate: " + unreadable.getMessage(), unreadable);
         }
@@ -122,6 +128,11 @@ public record Rate(long tokens, Duration period) {
      * @throws IllegalArgumentException if the text is not a duration; the message contains a correct example
      */
     public static Duration parseDuration(String text) {
+        return parseDuration(text, NO_DURATION);
+    }
+
+    /** @param mistake what is wrong with a text that has no known unit */
+    private static Duration parseDuration(String text, String mistake) {
         int start = text.startsWith("-") ? 1 : 0;
         int digits = start;
         while (digits < text.length() && isDigit(text.charAt(digits))) {
@@ -140,10 +151,9 @@ public record Rate(long tokens, Duration period) {
                 return digits == 0 ? one : one.multipliedBy(Long.parseLong(text.substring(0, digits)));
             }
         } catch (ArithmeticException | DateTimeParseException | NumberFormatException tooLargeOrMalformed) {
-            throw new IllegalArgumentException("'" + text + "' is not a period that can be read");
+            throw new IllegalArgumentException("'" + text + "' is not a duration that can be read");
         }
-        throw new IllegalArgumentException("'" + text + "' is not a period: write us, ms, s, m, h or d (as in '100ms'),"
-                + " second, minute, hour, day, week or month, or ISO-8601 such as 'PT1M'");
+        throw new IllegalArgumentException("'" + text + "' " + mistake);
     }
 
     private static boolean isDigit(char c) {

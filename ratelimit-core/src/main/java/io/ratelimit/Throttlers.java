@@ -74,7 +74,7 @@ public final class Throttlers {
      * Adds a policy.
      *
      * @throws IllegalArgumentException if there is a policy of that name, or it limits the calls in flight and its
-     *     backend doesn't share their slots, or it has guaranteed shares and its store doesn't keep them
+     *     backend doesn't share their slots, or it has guaranteed shares and its store doesn't support them
      */
     public synchronized void add(ThrottlePolicy policy) {
         Map<String, PolicyThrottler> extended = new LinkedHashMap<>(throttlers);
@@ -316,7 +316,7 @@ public final class Throttlers {
         inFlight.checkPlace(changed, store);
         if (changed.shares() != null && !store.keepsShares(changed)) {
             throw new IllegalArgumentException(
-                    "'" + changed.name() + "' has guaranteed shares, which the store of its bucket doesn't keep");
+                    "'" + changed.name() + "' has guaranteed shares, which the store of its bucket doesn't support");
         }
     }
 

@@ -36,12 +36,12 @@ class PolicyWaitTests {
                 "2     | '2' has no unit: write '2ms' or '2s'",
                 "0     | '0' has no unit: write '0ms' or '0s'",
                 "-1s   | max-wait must be between 0 and 365 days, but was -1s",
-                "-     | '-' is not a period: write us, ms, s, m, h or d (as in '100ms'), second, minute, hour, day, week or month, or ISO-8601 such as 'PT1M'",
+                "-     | '-' is not a duration: write a number and a unit, such as '2s' or '500ms'",
                 "PT-1S | max-wait must be between 0 and 365 days, but was -1s",
                 "366d  | max-wait must be between 0 and 365 days, but was 366d",
                 "P366D | max-wait must be between 0 and 365 days, but was 366d",
                 "1000000d | max-wait must be between 0 and 365 days, but was PT24000000H",
-                "soon  | 'soon' is not a period: write us, ms, s, m, h or d (as in '100ms'), second, minute, hour, day, week or month, or ISO-8601 such as 'PT1M'",
+                "soon  | 'soon' is not a duration: write a number and a unit, such as '2s' or '500ms'",
             })
     void rejectsAnInvalidWait(String text, String message) {
         assertThatIllegalArgumentException()

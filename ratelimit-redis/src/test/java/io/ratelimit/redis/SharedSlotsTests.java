@@ -190,6 +190,6 @@ class SharedSlotsTests {
                 deadline);
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> new Throttlers(List.of(EXPORTS), store, TimeSource.system(), ThrottleListener.NONE))
-                .withMessageContaining("which each process counts by itself, but its buckets are on Redis");
+                .withMessageContaining("which the store of its buckets doesn't count: Redis");
     }
 }

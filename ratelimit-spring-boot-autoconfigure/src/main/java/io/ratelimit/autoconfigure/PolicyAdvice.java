@@ -105,9 +105,9 @@ record PolicyAdvice(RateLimitProperties properties, ConfiguredPolicies policies,
         } else if (configured != null && configured.appliesTo() == AppliesTo.ANNOTATED) {
             advice.warn(
                     name,
-                    "Throttle policy '<policy>' limits nothing: it applies to annotated methods, but no @RateLimited"
-                            + " names it. Put @RateLimited(\"<policy>\") on a method of a bean, or set"
-                            + " 'ratelimit.policies.<policy>.applies-to: requests'");
+                    "Throttle policy '<policy>' applies to annotated methods, but no @RateLimited names it, so only code"
+                            + " can use it. Put @RateLimited(\"<policy>\") on a method of a bean, or, to limit requests,"
+                            + " remove 'applies-to'");
         }
     }
 

@@ -116,9 +116,9 @@ public final class RateLimitRedisAutoConfiguration {
         private static void reject(LettuceConnectionFactory application, boolean transactions) {
             if (RedisConfiguration.isStaticMasterReplicaConfiguration(LettuceClients.location(application))) {
                 throw new RateLimitConfigurationException(
-                        "'backend: redis' is set, and Redis is configured as a fixed list of a master and its"
-                                + " replicas: the list doesn't show which of them is the master after a failover.",
-                        "Set 'spring.data.redis.host' (an address that leads to the master), or configure Sentinel or a"
+                        "'backend: redis' is set, and Redis is configured as a fixed list of a primary and its"
+                                + " replicas: the list doesn't show which of them is the primary after a failover.",
+                        "Set 'spring.data.redis.host' (an address that leads to the primary), or configure Sentinel or a"
                                 + " cluster, instead of 'spring.data.redis.masterreplica.nodes'.",
                         "spring.data.redis.masterreplica.nodes");
             }

@@ -157,8 +157,8 @@ final class ExpressionCheck {
     /** Rejects a name that depends on the request: the start has to find the bean. */
     private void addBean(SpelNode name) {
         if (!(name instanceof StringLiteral text)) {
-            throw new IllegalArgumentException(
-                    "'bean' takes the name of a bean in quotes, as in bean('trial'), but was " + name.toStringAST());
+            throw new IllegalArgumentException("'bean' takes the name of a bean in quotes, but was "
+                    + name.toStringAST() + ": write bean('trial')");
         }
         facts.add(BEAN + text.getLiteralValue().getValue());
     }
@@ -180,7 +180,7 @@ final class ExpressionCheck {
     private void checkPattern(OperatorMatches matches) {
         if (!(matches.getChild(1) instanceof StringLiteral pattern)) {
             throw new IllegalArgumentException(
-                    "'" + matches.toStringAST() + "' must have a pattern in quotes, as in user matches 'a.*'");
+                    "'" + matches.toStringAST() + "' must have a pattern in quotes: write user matches 'a.*'");
         }
         try {
             Pattern.compile(String.valueOf(pattern.getLiteralValue().getValue()));

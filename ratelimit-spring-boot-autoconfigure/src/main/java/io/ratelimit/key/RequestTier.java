@@ -68,7 +68,7 @@ public final class RequestTier {
             String text = roles == null ? part.resolver().resolve(request) : roles.find(request.roles(), policy);
             return text == null ? null : name(text);
         } catch (Exception | LinkageError | AssertionError | StackOverflowError failure) {
-            failures.failed(policy.name(), "its tier, so its own rate held", failure);
+            failures.failed(policy.name(), "its tier, so the policy's own rate applied", failure);
             return null;
         }
     }

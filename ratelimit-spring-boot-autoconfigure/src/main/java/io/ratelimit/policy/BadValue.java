@@ -5,12 +5,14 @@ import io.ratelimit.policy.RateLimitProperties.Tier;
 import java.time.Duration;
 import java.time.ZoneId;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.bind.BindException;
 import org.springframework.boot.context.properties.source.ConfigurationProperty;
+import org.springframework.core.convert.ConversionFailedException;
 import org.springframework.core.convert.ConverterNotFoundException;
 import org.springframework.util.ClassUtils;
 import org.springframework.util.StringUtils;
@@ -23,6 +25,8 @@ final class BadValue {
             Pattern.compile("(?::|\\.) (?=(?:write|set|put|remove|raise)\\b|(?:Write|Set|Remove|If|For that)\\b)");
 
     private static final Pattern EXAMPLE = Pattern.compile("(?:such as|as in) '?([^', ]+)");
+
+    private static final Pattern PLACEHOLDER = Pattern.compile("\\$\\{([^${}:]+)}");
 
     /** The values to suggest where the reason contains none. */
     private static final Map<String, String> EXAMPLES = Map.ofEntries(
@@ -60,6 +64,32 @@ final class BadValue {
     /** Returns the mistake of a value that can't be read; null if no reason is known. */
     static @Nullable RateLimitConfigurationException of(BindException failure) {
         ConfigurationProperty written = failure.getProperty();
+        RateLimitConfigurationException empty = written == null
+                ? null
+                : ofPlaceholder(failure, written.getName().toString());
+        return empty == null ? ofValue(failure, written) : empty;
+    }
+
+    /** Returns the mistake of a placeholder that has no value; null if the value contains none. */
+    private static @Nullable RateLimitConfigurationException ofPlaceholder(BindException failure, String property) {
+        for (Throwable cause = failure.getCause(); cause != null; cause = cause.getCause()) {
+            Matcher placeholder = cause instanceof ConversionFailedException unread
+                    ? PLACEHOLDER.matcher(String.valueOf(unread.getValue()))
+                    : null;
+            if (placeholder != null && placeholder.find()) {
+                String name = placeholder.group(1);
+                return new RateLimitConfigurationException(
+                        "The placeholder '" + placeholder.group() + "' has no value.",
+                        "Set '" + name + "', or write a value for its absence: '${" + name + ":"
+                                + EXAMPLES.getOrDefault(leaf(property), "VALUE") + "}'.",
+                        property);
+            }
+        }
+        return null;
+    }
+
+    private static @Nullable RateLimitConfigurationException ofValue(
+            BindException failure, @Nullable ConfigurationProperty written) {
         Class<?> type = ClassUtils.resolvePrimitiveIfNecessary(
                 failure.getTarget().getType().resolve(Object.class));
         if (written == null) {
@@ -91,7 +121,7 @@ final class BadValue {
                     "Write a fraction without a unit: 0.25 for 25%, the share of each of four instances.");
         }
         if (Number.class.isAssignableFrom(type)) {
-            return mistake(property, value, "a whole number that fits", example(property, ""));
+            return mistake(property, value, wholeNumber(value, type), example(property, ""));
         }
         return ofStructure(failure, property, type);
     }
@@ -100,6 +130,12 @@ final class BadValue {
             String property, @Nullable Object value, String required, String action) {
         return new RateLimitConfigurationException(
                 "'" + property + "' must be " + required + ", but was '" + value + "'.", action, property);
+    }
+
+    private static String wholeNumber(@Nullable Object value, Class<?> type) {
+        boolean tooLarge = String.valueOf(value).matches("-?\\d+");
+        long largest = type == Integer.class ? Integer.MAX_VALUE : Long.MAX_VALUE;
+        return "a whole number" + (tooLarge ? String.format(Locale.ROOT, " of at most %,d", largest) : "");
     }
 
     private static RateLimitConfigurationException ofChoice(String property, @Nullable Object value, Class<?> type) {
@@ -167,9 +203,11 @@ final class BadValue {
     private static String example(String property, String reason) {
         Matcher inReason = EXAMPLE.matcher(reason);
         String example = inReason.find() ? inReason.group(1) : EXAMPLES.get(leaf(property));
-        return example == null
-                ? "Correct '" + property + "'."
-                : "Correct it, for example '" + leaf(property) + ": " + example + "'.";
+        if (example == null) {
+            return "Correct '" + property + "'.";
+        }
+        String quote = example.contains("'") ? "\"" : "'";
+        return "Correct it, for example " + quote + leaf(property) + ": " + example + quote + ".";
     }
 
     /** Returns the last name of a property, without an index. */

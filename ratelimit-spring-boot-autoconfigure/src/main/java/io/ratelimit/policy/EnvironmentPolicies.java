@@ -4,13 +4,18 @@ import io.ratelimit.policy.RateLimitProperties.GuaranteedShare;
 import io.ratelimit.policy.RateLimitProperties.NamedShare;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.policy.RateLimitProperties.Tier;
-import java.util.HashSet;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
+import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
 import org.springframework.boot.context.properties.source.ConfigurationPropertySource;
 import org.springframework.boot.context.properties.source.ConfigurationPropertySources;
@@ -55,10 +60,11 @@ record EnvironmentPolicies(Set<String> names, ConfigurableEnvironment environmen
 
     private void check(List<String> properties, PropertySource<?> source, List<EnumerablePropertySource<?>> sources) {
         List<String> inside = names.stream().filter(this::isInside).sorted().toList();
-        Set<String> settable = Variables.settable(inside, sources.stream().filter(other -> !isOutside(other)));
+        Map<String, String> settable =
+                Variables.settable(inside, sources.stream().filter(other -> !isOutside(other)));
         for (String property : properties) {
-            if (!settable.contains(Variables.withoutElement(PolicyNames.plain(property)))) {
-                throw outside(property, source, inside);
+            if (!settable.containsKey(Variables.withoutElement(PolicyNames.plain(property)))) {
+                throw outside(property, source, inside, settable);
             }
         }
     }
@@ -81,18 +87,43 @@ record EnvironmentPolicies(Set<String> names, ConfigurableEnvironment environmen
     }
 
     private static RateLimitConfigurationException outside(
-            String property, PropertySource<?> source, List<String> inside) {
-        String kind = source.getName().equals(PolicyNames.ENVIRONMENT) ? "environment variable" : "system property";
+            String property, PropertySource<?> source, List<String> inside, Map<String, String> settable) {
+        boolean variable = source.getName().equals(PolicyNames.ENVIRONMENT);
+        String kind = variable ? "environment variable" : "system property";
+        String plain = PolicyNames.plain(property);
+        String meant = Variables.nearest(Variables.withoutElement(plain), settable.keySet());
         return new RateLimitConfigurationException(
                 "The " + kind + " '" + property + "' sets no property of a throttle policy in the application's"
                         + " configuration. It is probably misspelt: it would change nothing, or add a policy that limits"
                         + " the whole site.",
-                "Correct or remove the " + kind + ", or add the policy to the application's configuration. "
-                        + (inside.isEmpty()
-                                ? "It contains no policies."
-                                : "It contains the policies: " + String.join(", ", inside) + ".")
-                        + " To set a value from the environment, use a placeholder in the configuration:"
-                        + " 'rate: ${MY_RATE:600/1m}'.");
+                meant == null
+                        ? "Correct or remove the " + kind + existing(plain, inside, settable.values())
+                        : "Write '" + (variable ? meant.toUpperCase(Locale.ROOT) : settable.get(meant)) + "'.");
+    }
+
+    /** Returns what there is in place of a property that is like no other: tiers and shares of its policy, or policies. */
+    private static String existing(String plain, List<String> inside, Collection<String> settable) {
+        for (String policy : inside) {
+            for (String kind : List.of("tiers", "shares")) {
+                String owner = PolicyNames.POLICIES + policy + "." + kind + ".";
+                if (plain.startsWith(PolicyNames.plain(owner))
+                        || plain.startsWith(PolicyNames.plain(owner.replace('-', '_')))) {
+                    List<String> entries = settable.stream()
+                            .filter(name -> name.startsWith(owner))
+                            .map(name -> name.substring(owner.length(), name.lastIndexOf('.')))
+                            .distinct()
+                            .sorted()
+                            .toList();
+                    return ". The policy '" + policy + "' has "
+                            + (entries.isEmpty() ? "no " + kind : "the " + kind + ": " + String.join(", ", entries))
+                            + ".";
+                }
+            }
+        }
+        return ", or add the policy to the application's configuration, which has "
+                + (inside.isEmpty() ? "no policies." : "the policies: " + String.join(", ", inside) + ".")
+                + " To set a value from the environment, use a placeholder in the configuration:"
+                + " 'rate: ${MY_RATE:600/1m}'.";
     }
 
     /** The properties below a policy that a variable may set. */
@@ -103,9 +134,15 @@ record EnvironmentPolicies(Set<String> names, ConfigurableEnvironment environmen
                 Pattern.compile("overrides[_\\[]\\d+]?_(keys|rate|capacity|in_?flight|mode)");
         private static final Pattern ELEMENT = Pattern.compile("([_\\[]\\d+]?)+$");
 
-        /** Returns the properties of the policies, and of the tiers and shares that the configuration contains. */
-        static Set<String> settable(List<String> policies, Stream<EnumerablePropertySource<?>> inside) {
-            Set<String> settable = new HashSet<>();
+        /** Misspelt names with more mistakes are no other name. */
+        private static final int MAX_MISTAKES = 2;
+
+        /**
+         * Returns the properties of the policies, and of the tiers and shares that the configuration contains, by their
+         * names in the form of an environment variable.
+         */
+        static Map<String, String> settable(List<String> policies, Stream<EnumerablePropertySource<?>> inside) {
+            Map<String, String> settable = new HashMap<>();
             for (String policy : policies) {
                 addAll(Policy.class, PolicyNames.POLICIES + policy, settable);
                 addAll(GuaranteedShare.class, PolicyNames.POLICIES + policy + ".guaranteed", settable);
@@ -119,12 +156,21 @@ record EnvironmentPolicies(Set<String> names, ConfigurableEnvironment environmen
         }
 
         /** Adds the names that Spring Boot looks up: without dashes, and with an underscore for each. */
-        private static void addAll(Class<?> properties, String owner, Set<String> settable) {
+        private static void addAll(Class<?> properties, String owner, Map<String, String> settable) {
             for (String property : PolicyNames.namesOf(properties)) {
                 String name = owner + "." + property;
-                settable.add(PolicyNames.plain(name));
-                settable.add(PolicyNames.plain(name.replace('-', '_')));
+                settable.put(PolicyNames.plain(name), name);
+                settable.put(PolicyNames.plain(name.replace('-', '_')), name);
             }
+        }
+
+        /** Returns the name that was probably meant; null if none is near. */
+        static @Nullable String nearest(String plain, Set<String> settable) {
+            return settable.stream()
+                    .filter(name -> NearestName.distance(plain, name) <= MAX_MISTAKES)
+                    .min(Comparator.<String>comparingInt(name -> NearestName.distance(plain, name))
+                            .thenComparing(Comparator.naturalOrder()))
+                    .orElse(null);
         }
 
         /** Returns the property of a policy whose element a property sets. */

@@ -59,10 +59,9 @@ final class OverrideReader {
             Match key = key(texts, keyProperty);
             String twin = propertiesOfKeys.put(key, keyProperty);
             if (twin != null) {
+                String text = String.join(", ", texts);
                 throw new InvalidConfigurationPropertyValueException(
-                        keyProperty,
-                        String.join(", ", texts),
-                        "It is the same key as '" + twin + "'. Write each key once.");
+                        keyProperty, text, "'" + text + "' is the same key as '" + twin + "'. Write each key once.");
             }
             rules.add(rule(entry, key, at, index));
         }

@@ -75,8 +75,8 @@ public enum Phase {
         Map<String, Availability> inputs = new LinkedHashMap<>();
         for (KeyPart part : policy.key()) {
             inputs.put(
-                    "The key has the part '" + part.name() + "', which is unknown before authentication: all requests"
-                            + " would share one bucket. Remove the phase, or key the policy by 'ip'.",
+                    "The key has the part '" + part.name() + "', which is unknown before authentication."
+                            + " Remove the phase, or key the policy by 'ip'.",
                     part.availability());
         }
         for (KeyPart part : policy.guaranteed() == null

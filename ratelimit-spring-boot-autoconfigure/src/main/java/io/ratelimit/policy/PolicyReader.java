@@ -150,13 +150,12 @@ record PolicyReader(
         String inFlight = inFlight(property, properties);
         boolean shares = backend == BackendKind.REDIS && application.redis().strategy() != Strategy.TRANSACTION;
         if (inFlight != null && backend != null && backend != BackendKind.LOCAL && !shares) {
+            boolean redis = backend == BackendKind.REDIS;
             throw new RateLimitConfigurationException(
-                    "The throttle policy '" + name
-                            + "' limits the requests in flight, which each instance counts by itself,"
-                            + " but its buckets are in " + backend.text()
-                            + (backend == BackendKind.REDIS ? " without scripts." : "."),
-                    (backend == BackendKind.REDIS ? "Set 'ratelimit.redis.strategy: script', or set '" : "Set '")
-                            + property + ".backend: local', with an 'in-flight' for each instance. For a rate of all"
+                    "The throttle policy '" + name + "' limits the requests in flight, which "
+                            + (redis ? "Redis without scripts" : "a database") + " doesn't count.",
+                    (redis ? "Set 'ratelimit.redis.strategy: script', or '" : "Use Redis, or set '") + property
+                            + ".backend: local': each instance then counts its own requests. For a rate of all"
                             + " instances, use a second policy without 'in-flight'.",
                     inFlight);
         }
@@ -312,7 +311,8 @@ record PolicyReader(
             if (spec.capacity() < tokens) {
                 throw new IllegalArgumentException(
                         "capacity must be at least the " + cost + " of the policy, " + tokens + ", but was "
-                                + spec.capacity() + ": no request of " + owner + " at this cost could ever be allowed");
+                                + spec.capacity() + ": no request of " + owner
+                                + " at this cost could ever be allowed: set '" + at + ".capacity: " + tokens + "'");
             }
             return spec;
         });
@@ -378,7 +378,7 @@ record PolicyReader(
                                 + Rate.format(policy.lease()) + ": the tokens that come back within a lease are missing"
                                 + " from bursts: remove 'lease'"
                                 + (spec.capacity() < MIN_LEASED_CAPACITY
-                                        ? ""
+                                        ? ", since " + spec.capacity() + " tokens are too few for any"
                                         : ", or set " + lease + ": " + Rate.format(suggested(longest)) + "'"));
                     }
                 });

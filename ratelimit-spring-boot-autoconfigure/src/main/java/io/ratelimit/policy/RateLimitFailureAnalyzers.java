@@ -10,6 +10,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -152,6 +153,9 @@ final class RateLimitFailureAnalyzers {
     /** A property below {@code ratelimit} that doesn't exist, and the place of the name that is wrong. */
     private static final class UnknownName {
 
+        /** The properties whose texts may contain a colon. */
+        private static final Set<String> WITH_COLON = Set.of("key", "tier", "limit", "settle");
+
         private final ConfigurationProperty property;
         private final Class<?> owner;
         private final int index;
@@ -212,7 +216,9 @@ final class RateLimitFailureAnalyzers {
             ConfigurationPropertyName name = property.getName();
             List<String> names = PolicyNames.namesOf(owner);
             String nearest = isNumberOfKeys() ? "for" : NearestName.of(element(name, index), names);
-            if (nearest != null && !PolicyNames.hasOtherPrefix(property)) {
+            if (names.contains(element(name, index))) {
+                actions.add(asText());
+            } else if (nearest != null && !PolicyNames.hasOtherPrefix(property)) {
                 ConfigurationPropertyName meant = name.chop(index).append(nearest);
                 actions.add("Write '" + meant + "' in place of '" + name.chop(index + 1) + "'.");
             } else {
@@ -226,6 +232,16 @@ final class RateLimitFailureAnalyzers {
                         + PolicyNames.written(property) + "'.");
             }
             return actions;
+        }
+
+        /** Returns what to type in place of properties below one that has a value. */
+        private String asText() {
+            ConfigurationPropertyName name = property.getName();
+            String text = name.getLastElement(Form.ORIGINAL) + ":" + property.getValue();
+            return "Write the value of '" + name.chop(index + 1) + "' as one text"
+                    + (WITH_COLON.contains(element(name, index))
+                            ? ", without a space after the colon: '" + text + "'."
+                            : ".");
         }
 
         /** Returns whether the name is {@code keys} in place of {@code for}: the key of a share is no number. */

@@ -64,14 +64,14 @@ record ShareReader(String property, Policy policy, @Nullable BackendKind backend
         });
         if (policy.rate() == null) {
             throw mistake(
-                    "'" + property + "' has '" + name() + "' but no rate, of which they could be shares.",
+                    "'" + property + "' has '" + name() + "' but no rate: there is nothing to share.",
                     "Set '" + property + ".rate', for example to 1000/s.");
         }
         if (backend == BackendKind.JDBC || backend == BackendKind.REDIS && byTransaction) {
             throw mistake(
                     "'" + property + "' has '" + name() + "', which "
                             + (backend == BackendKind.JDBC ? "a database" : "the strategy 'transaction'")
-                            + " doesn't keep.",
+                            + " doesn't support.",
                     "Set '" + property + ".backend: " + (byTransaction ? "local'" : "redis' or 'local'")
                             + (backend == BackendKind.REDIS ? ", or 'ratelimit.redis.strategy: script'." : "."));
         }
@@ -164,7 +164,8 @@ record ShareReader(String property, Policy policy, @Nullable BackendKind backend
             BucketSpec lane = new BucketSpec(rate, capacity == null ? rate.tokens() : capacity, Refill.GREEDY);
             if (lane.capacity() < cost) {
                 throw new IllegalArgumentException("the guaranteed capacity must be at least the cost of the policy, "
-                        + cost + ", but was " + lane.capacity() + ": no request could ever use the share");
+                        + cost + ", but was " + lane.capacity() + ": no request could ever use the share: set '" + at
+                        + ".capacity: " + cost + "'");
             }
             return lane;
         });

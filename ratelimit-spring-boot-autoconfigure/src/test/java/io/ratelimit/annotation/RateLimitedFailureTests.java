@@ -295,8 +295,9 @@ class RateLimitedFailureTests {
                                 + Used.class.getName() + ".call()")
                         .contains("keyed: 1/1h, capacity 1, one bucket; calls of " + Used.class.getName()
                                 + ".keyed(String), a bucket for each #id")
-                        .contains("Throttle policy 'unused' limits nothing: it applies to annotated methods, but no"
-                                + " @RateLimited names it")
+                        .contains(
+                                "Throttle policy 'unused' applies to annotated methods, but no @RateLimited names it, so"
+                                        + " only code can use it")
                         .doesNotContain("'search' limits no requests"));
     }
 

@@ -201,7 +201,7 @@ class RateLimitedWaitTests {
                 "2     | has an invalid maxWait '2': '2' has no unit: write '2ms' or '2s'.",
                 "PT-1S | has an invalid maxWait 'PT-1S': max-wait must be between 0 and 365 days, but was -1s.",
                 "1000d | has an invalid maxWait '1000d': max-wait must be between 0 and 365 days, but was 1000d.",
-                "soon  | has an invalid maxWait 'soon': 'soon' is not a period: write us, ms, s, m, h or d (as in '100ms'), second, minute, hour, day, week or month, or ISO-8601 such as 'PT1M'.",
+                "soon  | has an invalid maxWait 'soon': 'soon' is not a duration: write a number and a unit, such as '2s' or '500ms'.",
             })
     void anInvalidMaxWaitStopsTheStart(String wait, String message) {
         runner.withPropertyValues("wrong=" + wait).withBean(Wrong.class).run(context -> assertThat(

@@ -23,7 +23,7 @@ class FailureLogTests {
         log.failed("one", "its condition, so it applied", "neither true nor false");
         log.failed("two", "its cost, which counted as 1", "below 1");
         time.advance(Duration.ofNanos(9_999_999_999L));
-        log.failed("one", "its tier, so its own rate held", "below 1");
+        log.failed("one", "its tier, so the policy's own rate applied", "below 1");
         log.failed("one", "its condition, so it applied", "neither true nor false");
         time.advance(Duration.ofNanos(1));
 

@@ -116,7 +116,7 @@ class RateLimitRedisAutoConfigurationTests {
                         "Set 'ratelimit.redis.strategy: script', or configure a single server or Sentinel."));
     }
 
-    /** A fixed list doesn't show the master after a failover. */
+    /** A fixed list doesn't show the primary after a failover. */
     @Test
     void aListOfAMasterAndItsReplicasIsRefused() {
         contextRunner
@@ -132,9 +132,9 @@ class RateLimitRedisAutoConfigurationTests {
     private static void assertMasterReplicaIsRefused(AssertableApplicationContext context) {
         assertFailure(
                 context,
-                "'backend: redis' is set, and Redis is configured as a fixed list of a master and its replicas: the list"
-                        + " doesn't show which of them is the master after a failover.",
-                "Set 'spring.data.redis.host' (an address that leads to the master), or configure Sentinel or a"
+                "'backend: redis' is set, and Redis is configured as a fixed list of a primary and its replicas: the list"
+                        + " doesn't show which of them is the primary after a failover.",
+                "Set 'spring.data.redis.host' (an address that leads to the primary), or configure Sentinel or a"
                         + " cluster, instead of 'spring.data.redis.masterreplica.nodes'.");
     }
 

@@ -72,7 +72,8 @@ class RequestTierTests {
     @Test
     void aFailedResolverSelectsNoTier() {
         assertThat(tier("bean:plan", Map.of("secret", "hunter2"))).isNull();
-        assertThat(failures).containsExactly("plans: its tier, so its own rate held: java.lang.IllegalStateException");
+        assertThat(failures)
+                .containsExactly("plans: its tier, so the policy's own rate applied: java.lang.IllegalStateException");
     }
 
     @Test

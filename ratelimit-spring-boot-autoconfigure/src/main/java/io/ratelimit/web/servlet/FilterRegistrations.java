@@ -77,7 +77,7 @@ record FilterRegistrations(RateLimitProperties properties, ApplicationContext ap
             throw new InvalidConfigurationPropertyValueException(
                     "ratelimit.filter.after-authentication-order",
                     written,
-                    "It must be greater than " + last + (secured ? ", the order of" : ", the last order before")
+                    "The order must be greater than " + last + (secured ? ", the order of" : ", the last order before")
                             + " Spring Security, but was " + written
                             + ": policies after authentication would run before it.");
         }

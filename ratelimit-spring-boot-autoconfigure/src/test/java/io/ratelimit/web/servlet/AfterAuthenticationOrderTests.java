@@ -74,8 +74,9 @@ class AfterAuthenticationOrderTests {
                 .isInstanceOf(InvalidConfigurationPropertyValueException.class)
                 .withMessageContaining("ratelimit.filter.after-authentication-order")
                 .satisfies(failure -> assertThat(((InvalidConfigurationPropertyValueException) failure).getReason())
-                        .isEqualTo("It must be greater than -101, the last order before Spring Security, but was "
-                                + order + ": policies after authentication would run before it."));
+                        .isEqualTo(
+                                "The order must be greater than -101, the last order before Spring Security, but was "
+                                        + order + ": policies after authentication would run before it."));
     }
 
     @Test
@@ -85,7 +86,8 @@ class AfterAuthenticationOrderTests {
                 .isThrownBy(() -> TestServer.secured(order, BasicSecurity.class).start())
                 .havingRootCause()
                 .satisfies(failure -> assertThat(((InvalidConfigurationPropertyValueException) failure).getReason())
-                        .startsWith("It must be greater than -100, the order of Spring Security, but was -100:"));
+                        .startsWith(
+                                "The order must be greater than -100, the order of Spring Security, but was -100:"));
     }
 
     @RestController
