@@ -35,8 +35,8 @@ public sealed interface BackendProperties {
      *     there.
      * @param timeout Longest time that one request waits for Redis, for all its calls together. Its settlements have the
      *     same time once more.
-     * @param strategy How tokens are taken in Redis: script (a Lua script, called by its SHA) or transaction (WATCH, MULTI
-     *     and EXEC, for servers without scripts).
+     * @param strategy How tokens are taken in Redis: script (a Lua script) or transaction (WATCH, MULTI and EXEC, for a
+     *     single server without scripts).
      * @param localShare Share of capacity and rate that each instance grants from memory while Redis is unavailable, such as
      *     0.25 for four instances. A share of less than one token is none.
      * @param changes Whether the instance follows changes of limits for all instances. With a key-secret it follows only those
@@ -74,13 +74,14 @@ public sealed interface BackendProperties {
      * @param table Name of the table, with its schema if it isn't the default one.
      * @param initializeSchema Whether the table is created at the start if it is missing: embedded (in a database in
      *     memory), always or never.
-     * @param keyPrefix Makes the rows of the application others than those of another one that uses the table. By default
-     *     ratelimit:${spring.application.name}.
+     * @param keyPrefix Prefix that separates the rows of this application from those of others in the same table. By
+     *     default ratelimit:${spring.application.name}.
      * @param keySecret Secret of the hash that replaces values of clients in the table, and of the HMAC of changes for all
-     *     instances. Without it, guessable values such as addresses can be recovered from ids.
+     *     instances. Without it, guessable values such as addresses can be recovered from ids, and any writer of the table
+     *     can change limits there.
      * @param timeout Longest time that one request waits for the database, for all its statements together. Its settlements
      *     have the same time once more.
-     * @param poolSize Connections that the limits use beside the application's pool.
+     * @param poolSize Number of connections that the limits open, in addition to the application's pool.
      * @param localShare Share of capacity and rate that each instance grants from memory while the database is unavailable,
      *     such as 0.25 for four instances. A share of less than one token is none.
      * @param changes Whether the instance follows changes of limits for all instances. With a key-secret it follows only those

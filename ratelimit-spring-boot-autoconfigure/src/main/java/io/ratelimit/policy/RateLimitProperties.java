@@ -45,7 +45,7 @@ import org.springframework.boot.context.properties.bind.Name;
  * @param filter Position of the filters.
  * @param redis Storage of buckets in Redis.
  * @param jdbc Storage of buckets in a database.
- * @param demand Measurement of the demand of keys.
+ * @param demand Measurement of the limits that the traffic would need.
  * @param policies Throttle policies by name. A name has lower-case letters, digits and dashes.
  */
 @ConfigurationProperties(prefix = RateLimitProperties.PREFIX, ignoreUnknownFields = false)
@@ -111,7 +111,7 @@ public record RateLimitProperties(
     public record Filter(@Nullable Integer afterAuthenticationOrder) {}
 
     /**
-     * Measurement of the demand of keys.
+     * Measurement of the limits that the traffic would need.
      *
      * @param enabled Whether to measure which limits the traffic would need. By default where the actuator endpoint
      *     ratelimits or the dashboard is exposed.
@@ -122,7 +122,7 @@ public record RateLimitProperties(
      * One throttle policy.
      *
      * @param rate Tokens that a bucket regains, and the period, such as 600/1m, 10/s, 600/minute or 1/2s. Required,
-     *     unless in-flight is there.
+     *     unless in-flight is set.
      * @param capacity Number of tokens in a full bucket, which is the largest burst, such as 800. Default: the tokens
      *     of the rate.
      * @param inFlight Number of requests of a key that may run at the same time, such as 4, beside a rate or alone.
@@ -176,7 +176,8 @@ public record RateLimitProperties(
      * @param retryJitter Range of the random addition to the retry time, such as 1ms-5ms. Default: none.
      * @param headers Headers that inform clients about this limit: draft-11, x-ratelimit or none. Default: the
      *     application's.
-     * @param status HTTP status of a rejection, from 400 to 599, such as 503. Default: 429.
+     * @param status HTTP status of a rejection, from 400 to 599, such as 503. A missing key stays 403, and a failed backend
+     *     503. Default: 429.
      * @param mode Whether the policy is enforced: enforce, shadow (count and log denials, reject nothing) or off.
      *     Default: enforce.
      * @param backend Location of the policy's buckets: local, redis or jdbc. Default: the application's.
@@ -251,7 +252,7 @@ public record RateLimitProperties(
      * The limit of the requests that belong to a tier.
      *
      * @param rate Tokens that a bucket of the tier regains, and the period, such as 6000/1m. Required, unless in-flight
-     *     is there.
+     *     is set.
      * @param capacity Number of tokens in a full bucket of the tier, such as 8000. Default: the tokens of the rate.
      * @param inFlight Number of requests of a key that may run at the same time in the tier, such as 8. Default: the
      *     policy's.
@@ -286,10 +287,10 @@ public record RateLimitProperties(
      * The share of a policy's limit for the requests of a name.
      *
      * @param guaranteed Tokens that the share regains, and the period, such as 100/s: others can't take them. Required,
-     *     unless leave is there.
+     *     unless leave is set.
      * @param capacity Number of tokens in a full guaranteed share, such as 50. Default: the tokens of the rate.
      * @param leave Part of the policy's capacity that requests of the name leave to others, such as 30%. Required, unless
-     *     guaranteed is there.
+     *     guaranteed is set.
      */
     public record NamedShare(
             @Nullable Rate guaranteed,

@@ -282,7 +282,7 @@ class ConfigurationMetadataTests {
                     assertThat(texts.get(component.getName())).containsPattern("\\. Default: " + text);
                 });
         assertThat(texts.get("queueLimit")).endsWith(" Default: " + ThrottlePolicy.DEFAULT_QUEUE_LIMIT + ".");
-        assertThat(texts.get("rate")).endsWith(" Required, unless in-flight is there.");
+        assertThat(texts.get("rate")).endsWith(" Required, unless in-flight is set.");
     }
 
     @ParameterizedTest
