@@ -250,7 +250,7 @@ class BulkheadMigrationTests {
             return reports.create();
         }
 
-        String busy(RateLimitExceededException refused) {
+        String busy(RateLimitExceededException denied) {
             return "busy";
         }
 

@@ -174,7 +174,7 @@ class Resilience4jMigrationTests {
             return "found " + text;
         }
 
-        String busy(String text, RateLimitExceededException refused) {
+        String busy(String text, RateLimitExceededException denied) {
             return "busy";
         }
     }
