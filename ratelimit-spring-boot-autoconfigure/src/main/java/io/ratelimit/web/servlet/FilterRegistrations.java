@@ -34,8 +34,11 @@ record FilterRegistrations(RateLimitProperties properties, ApplicationContext ap
 
     private static final int BEFORE_FORM_CONTENT = -9950;
 
-    /** A request that the container answers itself enters the application by its error dispatch only. */
-    private static final EnumSet<DispatcherType> ON_ENTRY = EnumSet.of(DispatcherType.REQUEST, DispatcherType.ERROR);
+    /**
+     * A request that the container answers itself comes by its error dispatch only, and one that a filter in front forwards
+     * or suspends by a forward or an asynchronous dispatch. A container includes only what a request that came writes.
+     */
+    private static final EnumSet<DispatcherType> ON_ENTRY = EnumSet.complementOf(EnumSet.of(DispatcherType.INCLUDE));
 
     private static final EnumSet<DispatcherType> LATER =
             EnumSet.of(DispatcherType.ASYNC, DispatcherType.FORWARD, DispatcherType.ERROR);

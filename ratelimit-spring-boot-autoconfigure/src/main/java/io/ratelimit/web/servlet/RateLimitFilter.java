@@ -1,7 +1,6 @@
 package io.ratelimit.web.servlet;
 
 import io.ratelimit.policy.Phase;
-import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.ServletException;
@@ -28,15 +27,14 @@ final class RateLimitFilter implements Filter {
         this.limits = limits;
     }
 
-    /** Passes requests on that don't enter the phase for the first time, and those of other dispatches. */
+    /** Passes requests on that don't enter the phase for the first time. */
     @Override
     public void doFilter(ServletRequest servletRequest, ServletResponse servletResponse, FilterChain chain)
             throws ServletException, IOException {
         HttpServletRequest request = (HttpServletRequest) servletRequest;
         HttpServletResponse response = (HttpServletResponse) servletResponse;
-        DispatcherType dispatch = request.getDispatcherType();
         RequestLedger ledger = RequestLedger.of(request, limits);
-        if (dispatch != DispatcherType.ASYNC && ledger.enter(phase, request, dispatch)) {
+        if (ledger.enter(phase, request, request.getDispatcherType())) {
             enter(ledger, request, response, chain);
         } else {
             chain.doFilter(request, response);

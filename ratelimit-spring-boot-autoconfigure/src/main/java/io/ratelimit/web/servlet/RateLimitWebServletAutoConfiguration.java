@@ -296,10 +296,11 @@ public final class RateLimitWebServletAutoConfiguration {
             public void doFilter(ServletRequest request, ServletResponse response, FilterChain chain)
                     throws IOException, ServletException {
                 chain.doFilter(request, response);
-                RequestLedger ledger = request.getDispatcherType() == DispatcherType.REQUEST
-                        ? RequestLedger.find((HttpServletRequest) request)
-                        : null;
+                DispatcherType dispatch = request.getDispatcherType();
+                RequestLedger ledger =
+                        dispatch == DispatcherType.ERROR ? null : RequestLedger.find((HttpServletRequest) request);
                 if (ledger != null
+                        && ledger.cameBy(dispatch)
                         && ledger.refundsAuthenticated()
                         && UserPrincipal.SpringSecurity.accepts(
                                 contexts.getContext().getAuthentication())) {

@@ -7,6 +7,7 @@ import io.ratelimit.web.servlet.OpenRequests.Completion;
 import io.ratelimit.web.servlet.rejection.PolicyResponses;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
+import jakarta.servlet.RequestDispatcher;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
@@ -28,7 +29,7 @@ final class RequestLedger {
 
     private final ServerLimits limits;
     private @Nullable Phase first;
-    private boolean enteredByError;
+    private DispatcherType cameBy = DispatcherType.REQUEST;
     private int enteredPhases;
     private List<Answer> taken = List.of(); // by the first phase that charged the request
     private List<Answer> takenLater = List.of();
@@ -63,8 +64,7 @@ final class RequestLedger {
 
     /** Enters a phase, and returns whether the phase decides about the request: for the first time, and where it may. */
     boolean enter(Phase phase, HttpServletRequest request, DispatcherType dispatch) {
-        boolean error = dispatch == DispatcherType.ERROR;
-        if (error && !isChargedInErrorDispatch(phase, request)) {
+        if (!isCharged(phase, request, dispatch)) {
             return false;
         }
         if (phase == Phase.AFTER_AUTHENTICATION
@@ -72,23 +72,37 @@ final class RequestLedger {
                 && UserPrincipal.isAuthenticated(request)) {
             course().noteAuthenticated();
         }
-        if (first == null) {
-            first = phase;
-            enteredByError = error;
-        }
         int before = enteredPhases;
         enteredPhases |= 1 << phase.ordinal();
-        return enteredPhases != before;
+        cameBy = first == null ? dispatch : cameBy;
+        boolean enters = enteredPhases != before;
+        if (first == null || enters && dispatch == DispatcherType.ASYNC && completion == null) {
+            first = phase; // nothing else will complete the request
+        }
+        return enters;
     }
 
     /**
-     * Returns whether a phase charges the request in its error dispatch: only if no filter has seen the request before. After
-     * authentication only an authenticated request is charged: applications often permit error dispatches to all clients, and
-     * strangers must not drain a bucket that accounts share.
+     * Returns whether a phase charges the request in a dispatch: in the one by which the request came, and not in those that
+     * follow, as for its error page. After authentication an error dispatch charges only an authenticated request:
+     * applications often permit it to all clients, and strangers must not drain a bucket that accounts share.
+     *
+     * <p>A filter between both phases may forward or suspend a request. Its later dispatch then charges it after
+     * authentication, if it is authenticated: a failed authentication may forward to a page too.
      */
-    private boolean isChargedInErrorDispatch(Phase phase, HttpServletRequest request) {
-        boolean entersByError = first == null || enteredByError;
-        return entersByError && (phase == Phase.BEFORE_AUTHENTICATION || UserPrincipal.isAuthenticated(request));
+    private boolean isCharged(Phase phase, HttpServletRequest request, DispatcherType dispatch) {
+        boolean comes = first == null || cameBy(dispatch);
+        boolean error = dispatch == DispatcherType.ERROR;
+        if (phase == Phase.BEFORE_AUTHENTICATION || comes && !error) {
+            return comes;
+        }
+        boolean errorPage = error || request.getAttribute(RequestDispatcher.ERROR_STATUS_CODE) != null;
+        return (comes || !errorPage) && UserPrincipal.isAuthenticated(request);
+    }
+
+    /** Returns whether the request came to the filters by a dispatch of this type. */
+    boolean cameBy(DispatcherType dispatch) {
+        return dispatch == cameBy;
     }
 
     /** Charges the request in a phase, and returns whether it may proceed. If not, its rejection has begun. */

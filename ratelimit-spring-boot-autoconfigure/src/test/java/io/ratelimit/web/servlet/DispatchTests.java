@@ -94,11 +94,11 @@ class DispatchTests {
     }
 
     @Test
-    void theFiltersAreForRequestsAndErrorDispatches() {
+    void theFiltersAreForAllDispatchesButIncludes() {
         List<FilterRegistrationBean<?>> registrations =
                 List.of(server.bean(OnAllDispatches.class).before, server.bean(OnAllDispatches.class).after);
         assertThat(registrations).allSatisfy(registration -> assertThat(registration.determineDispatcherTypes())
-                .isEqualTo(EnumSet.of(DispatcherType.REQUEST, DispatcherType.ERROR)));
+                .isEqualTo(EnumSet.complementOf(EnumSet.of(DispatcherType.INCLUDE))));
     }
 
     @Controller
