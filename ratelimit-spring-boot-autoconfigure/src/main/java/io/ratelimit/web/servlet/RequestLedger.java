@@ -286,12 +286,14 @@ final class RequestLedger {
         }
     }
 
-    /** Completes an asynchronous request that may not be read any more. Only costs that code has set are settled. */
+    /** Completes an asynchronous request that may not be read any more. Only costs that code sets are settled, and once. */
     void completeUnread() {
         leave();
         ReportedCosts reported = reportedCosts;
         if (reported != null) {
             reported.settleEach(allTaken());
+            remove(RequestPolicy::isSettledByCode);
+            reportedCosts = null;
         }
     }
 

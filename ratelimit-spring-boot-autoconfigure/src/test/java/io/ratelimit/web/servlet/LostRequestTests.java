@@ -8,6 +8,7 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.ActualCost;
 import io.ratelimit.web.servlet.RawHttp.Connection;
 import io.ratelimit.web.servlet.RawHttp.Response;
+import jakarta.servlet.Filter;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -30,6 +31,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.tomcat.TomcatWebServer;
 import org.springframework.boot.web.server.context.WebServerApplicationContext;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.springframework.context.annotation.Bean;
+import org.springframework.core.Ordered;
 import org.springframework.stereotype.Component;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
@@ -47,7 +51,7 @@ class LostRequestTests {
             ratelimit:
               policies:
                 pool: { in-flight: 1, paths: /** }
-                tokens: { rate: 1000/1d, cost: 10, settle: code, paths: /broken/** }
+                tokens: { rate: 1000/1d, cost: 10, settle: code, paths: [ /broken/**, /stopped ] }
             """;
 
     @RegisterExtension
@@ -129,6 +133,24 @@ class LostRequestTests {
         await().until(() -> throttlers.inFlight("pool") == 0);
     }
 
+    /** As after a machine stood still: only the clock says that the container has lost it. */
+    @Test
+    void aRequestThatTheContainerCompletesAfterAllIsSettledOnce() throws Exception {
+        CompletableFuture<Response> stopped = get("/stopped");
+        api.begun.acquire();
+        await().until(() -> {
+            server.advance(Duration.ofSeconds(30));
+            return throttlers.inFlight("pool") == 0;
+        });
+        long left = server.available("tokens");
+        assertThat(left).isLessThan(TOKENS - COST / 2);
+
+        api.lost.setResult("done");
+        assertThat(stopped.get().status()).isEqualTo(200);
+        api.completed.acquire();
+        assertThat(server.available("tokens")).isEqualTo(left);
+    }
+
     private static CompletableFuture<Response> get(String path) {
         return CompletableFuture.supplyAsync(() -> server.http().get(path), task -> new Thread(task).start());
     }
@@ -180,6 +202,7 @@ class LostRequestTests {
         final Semaphore begun = new Semaphore(0);
         volatile CountDownLatch leaves = new CountDownLatch(0);
         volatile CountDownLatch failed = new CountDownLatch(0);
+        final Semaphore completed = new Semaphore(0);
         final CountDownLatch rendered = new CountDownLatch(1);
         volatile DeferredResult<Object> lost = new DeferredResult<>();
 
@@ -204,6 +227,26 @@ class LostRequestTests {
         @GetMapping("/lost")
         DeferredResult<Object> lost() {
             return begin(new DeferredResult<>(30_000L));
+        }
+
+        @GetMapping("/stopped")
+        DeferredResult<Object> stopped(ActualCost cost) {
+            cost.settle("tokens", COST);
+            return begin(new DeferredResult<>(30_000L));
+        }
+
+        @Bean
+        FilterRegistrationBean<Filter> outer() {
+            FilterRegistrationBean<Filter> registration = new FilterRegistrationBean<>((request, response, chain) -> {
+                chain.doFilter(request, response);
+                if (request.isAsyncStarted()) {
+                    request.getAsyncContext().addListener(new OnComplete(completed));
+                }
+            });
+            registration.addUrlPatterns("/stopped");
+            registration.setOrder(Ordered.HIGHEST_PRECEDENCE);
+            registration.setAsyncSupported(true);
+            return registration;
         }
 
         @GetMapping("/endless")
