@@ -44,9 +44,12 @@ record EnvironmentPolicies(Set<String> names, ConfigurableEnvironment environmen
      */
     void check(List<EnumerablePropertySource<?>> sources) {
         for (EnumerablePropertySource<?> source : sources) {
-            List<String> properties = isOutside(source) ? propertiesOfPolicies(source) : List.of();
-            if (!properties.isEmpty()) {
-                check(properties, source, sources);
+            if (isOutside(source)) {
+                MisspeltVariables.warn(source);
+                List<String> properties = propertiesOfPolicies(source);
+                if (!properties.isEmpty()) {
+                    check(properties, source, sources);
+                }
             }
         }
     }

@@ -43,7 +43,7 @@ final class PolicyNames {
                 .toList();
     }
 
-    private static String nameOf(Parameter parameter) {
+    static String nameOf(Parameter parameter) {
         Name name = parameter.getAnnotation(Name.class);
         return name == null ? DataObjectPropertyName.toDashedForm(parameter.getName()) : name.value();
     }
