@@ -210,14 +210,18 @@ final class DecisionHistory implements ThrottleListener, AutoCloseable {
             }
         }
 
-        /** Of concurrent calls, any one determines the remaining tokens. */
+        /**
+         * Of concurrent calls, any one determines the remaining tokens. A denial for want of a slot has neither tokens nor a
+         * time until the bucket is full, since no bucket was asked.
+         */
         @Override
         public void decided(Decision decision, Answer answer) {
             Kind kind = Kind.of(decision, answer);
             if (kind != null) {
                 counts[kind.ordinal()].increment();
             }
-            if (answer.charge().isCommon() && !answer.isGuaranteed()) {
+            boolean ofBucket = answer.remaining() > 0 || answer.resetNanos() > 0;
+            if (ofBucket && answer.charge().isCommon() && !answer.isGuaranteed()) {
                 lastRemaining.setOpaque(answer.remaining());
             }
         }

@@ -207,9 +207,17 @@ record RateLimitMeters(
             }
         }
 
-        /** Stores the remaining tokens of a bucket in a remote backend, so that a gauge needs no call of it. */
+        /**
+         * Stores the remaining tokens of a bucket in a remote backend, so that a gauge needs no call of it. A denial for want
+         * of a slot has neither tokens nor a time until the bucket is full, since no bucket was asked.
+         */
         private void rememberRemaining(Answer answer) {
-            if (remote != null && !answer.fallback() && answer.charge().isCommon() && !answer.isGuaranteed()) {
+            boolean ofBucket = answer.remaining() > 0 || answer.resetNanos() > 0;
+            if (remote != null
+                    && ofBucket
+                    && !answer.fallback()
+                    && answer.charge().isCommon()
+                    && !answer.isGuaranteed()) {
                 lastRemaining = answer.remaining();
             }
         }

@@ -173,6 +173,14 @@ class DecisionHistoryTests {
     }
 
     @Test
+    void theRemainingTokensAreThoseOfTheBucketItself() {
+        throttlers.global("wide").decide(6);
+        Answer noSlot = Answer.denied(Charge.of(WIDE, "", 1), Outcome.TOO_MANY_IN_FLIGHT, SECOND);
+        throttlers.listener().decided(Decision.of(List.of(noSlot)));
+        assertThat(history.lastRemaining("wide")).isEqualTo(3);
+    }
+
+    @Test
     void aLateSampleLeavesAGapAndNoPeak() {
         LateTimeSource late = new LateTimeSource();
         DecisionHistory history = new DecisionHistory(late);

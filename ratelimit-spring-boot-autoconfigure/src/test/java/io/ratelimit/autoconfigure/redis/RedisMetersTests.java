@@ -3,6 +3,7 @@ package io.ratelimit.autoconfigure.redis;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.micrometer.core.instrument.MeterRegistry;
+import io.ratelimit.Decision;
 import io.ratelimit.Throttlers;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -59,6 +60,31 @@ class RedisMetersTests {
             assertThat(meters.gauge("ratelimit.available", "shared"))
                     .as("not of what stands in")
                     .isZero();
+        }
+    }
+
+    /** Such a denial asks no bucket. */
+    @Test
+    void aDenialForWantOfASlotIsNoLevelOfTheBucket() {
+        String yaml = """
+                management.endpoints.web.exposure.include: ratelimitdashboard
+                ratelimit:
+                  redis.timeout: 5s
+                  policies:
+                    renders: { rate: 600/1d, in-flight: 1, backend: redis, paths: /a }
+                """;
+        try (RedisApplication application = RedisApplication.start(redis.port(), yaml)) {
+            Throttlers throttlers = application.bean(Throttlers.class);
+            Meters meters = new Meters(application.bean(MeterRegistry.class));
+            Decision running =
+                    throttlers.decide(List.of(throttlers.global("renders").charge(1)));
+            assertThat(application.status("/a")).isEqualTo(429);
+            running.release();
+
+            assertThat(meters.decisions("renders", "denied", "redis")).isEqualTo(1);
+            assertThat(meters.gauge("ratelimit.available", "renders")).isEqualTo(599);
+            assertThat(application.get("/actuator/ratelimitdashboard/data").body())
+                    .contains("\"available\":599");
         }
     }
 
