@@ -18,6 +18,9 @@ final class PolicySlots {
     private static final long SHORTEST_RETRY = TimeUnit.SECONDS.toNanos(1);
     private static final int REMEMBERED = 32;
 
+    /** The longest time that counts: a client whose requests run for hours must not set the retry time of all others. */
+    private static final long LONGEST_HELD = TimeUnit.MINUTES.toNanos(1);
+
     /** The mean from which on the time of every call is measured. */
     private static final long LONG_CALL = TimeUnit.MILLISECONDS.toNanos(1);
 
@@ -109,8 +112,9 @@ final class PolicySlots {
 
     /** Records how long a slot was held: follows the mean of the last slots. Concurrent calls may lose a value, which doesn't matter. */
     void record(long heldNanos) {
+        long held = Math.min(heldNanos, LONGEST_HELD);
         long before = meanHeldNanos.getOpaque();
-        meanHeldNanos.setOpaque(before == 0 ? heldNanos : before + (heldNanos - before) / REMEMBERED);
+        meanHeldNanos.setOpaque(before == 0 ? held : before + (held - before) / REMEMBERED);
     }
 
     void limitChanged() {

@@ -199,6 +199,20 @@ class InFlightTests {
         assertThat(decide(charge(EXPORTS, "alice")).retryAfter()).isEqualTo(Duration.ofSeconds(15));
     }
 
+    /** It is one time for all keys. */
+    @Test
+    void longCallsOfOneKeyDoNotMakeOthersStayAway() {
+        for (int i = 0; i < 100; i++) {
+            Decision running = decide(charge(EXPORTS, "mallory"));
+            time.advance(Duration.ofHours(8));
+            running.release();
+        }
+        decide(charge(EXPORTS, "alice"));
+        decide(charge(EXPORTS, "alice"));
+
+        assertThat(decide(charge(EXPORTS, "alice")).retryAfter()).isEqualTo(Duration.ofSeconds(30));
+    }
+
     @Test
     void theRetryTimeIsAtLeastASecond() {
         decide(charge(EXPORTS, "alice")).release();
