@@ -14,6 +14,8 @@ import io.ratelimit.policy.RateLimitConfigurationException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -115,6 +117,26 @@ final class AnnotatedLimits {
                         + RateLimitConfigurationException.nearest(name, names)
                                 .map(nearest -> ": did you mean '" + nearest + "'?")
                                 .orElse("."));
+    }
+
+    /**
+     * Checks that a policy has the one tier of an annotation's calls, which would otherwise have the policy's own rate.
+     *
+     * @param tier empty or null if the calls have none, or may be in any
+     */
+    static void checkTier(@Nullable String tier, ThrottlePolicy policy, SourceLocation location) {
+        Set<String> tiers = policy.shares() == null
+                ? policy.tiers().keySet()
+                : policy.shares().names();
+        if (tier != null && !tier.isEmpty() && !tiers.contains(tier)) {
+            throw location.invalid(
+                    "has the tier '" + tier + "', but those of the throttle policy '" + policy.name() + "' are: "
+                            + String.join(", ", new TreeSet<>(tiers)),
+                    "Add the tier, or correct its name"
+                            + RateLimitConfigurationException.nearest(tier, tiers)
+                                    .map(nearest -> ": did you mean '" + nearest + "'?")
+                                    .orElse("."));
+        }
     }
 
     /**

@@ -1,5 +1,6 @@
 package io.ratelimit.annotation;
 
+import io.ratelimit.annotation.MethodCharge.Key;
 import io.ratelimit.annotation.SourceLocation.Signature;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import java.lang.reflect.Field;
@@ -9,6 +10,7 @@ import java.lang.reflect.Modifier;
 import java.lang.reflect.Type;
 import java.lang.reflect.TypeVariable;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -58,6 +60,22 @@ record DeclaredTypes(Method method, @Nullable Class<?> application) {
             check(compound, type(position));
         } catch (TypeNotPresentException | LinkageError incomplete) {
             return; // an optional library is missing, so the type can't be judged
+        }
+    }
+
+    /**
+     * Checks an argument that is the key of a call.
+     *
+     * @throws IllegalArgumentException if no value of its type is a text, or a list or an array of texts
+     */
+    void checkKey(int position) {
+        Class<?> declared = type(position);
+        Class<?> type = declared == null ? Object.class : ClassUtils.resolvePrimitiveIfNecessary(declared);
+        if (Modifier.isFinal(type.getModifiers())
+                && !type.isArray()
+                && !Collection.class.isAssignableFrom(type)
+                && !Key.isTextType(type)) {
+            throw new IllegalArgumentException(type.getName() + " isn't a text, so each call would lack its key");
         }
     }
 

@@ -14,6 +14,7 @@ import java.math.BigDecimal;
 import java.security.Principal;
 import java.time.Duration;
 import java.util.Collection;
+import java.util.List;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 import org.springframework.util.ObjectUtils;
@@ -200,6 +201,15 @@ record MethodCharge(
      */
     record Key(String text, CallValue value, RequestKey texts) {
 
+        private static final List<Class<?>> TEXTS = List.of(
+                CharSequence.class,
+                Number.class,
+                UUID.class,
+                Character.class,
+                Boolean.class,
+                Enum.class,
+                Principal.class);
+
         private static final int MAX_PLAIN_DIGITS = 40;
         private static final int MAX_STRIPPED_DIGITS = 1000;
         private static final int MAX_STRIPPED_SCALE = 1_000_000_000;
@@ -230,6 +240,11 @@ record MethodCharge(
          */
         static boolean isText(Object part) {
             return isValue(part) || part instanceof Enum<?> || part instanceof Principal;
+        }
+
+        /** Returns whether all values of a type are such parts. */
+        static boolean isTextType(Class<?> type) {
+            return TEXTS.stream().anyMatch(text -> text.isAssignableFrom(type));
         }
 
         private static boolean isValue(Object part) {

@@ -13,12 +13,12 @@ import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.key.RequestKey;
+import io.ratelimit.key.RequestTier;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import java.lang.reflect.Method;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
@@ -54,13 +54,14 @@ final class RateLimitedReader {
 
     /** Returns the charges of the annotation, one for each of its limits. */
     List<MethodCharge> read() {
-        CallValue key = expression("key");
+        CallValue key = key();
         Written condition = condition();
         Written settle = settle();
         CallValue tier = expression("tier");
         Duration maxWait = maxWait();
         Fallback fallback = fallback();
         return limits().peek(this::checkRate)
+                .peek(limit -> AnnotatedLimits.checkTier(onlyTier(tier, limit), limit.policy(), location))
                 .map(limit -> new MethodCharge(
                         location.annotation(),
                         limit,
@@ -248,7 +249,7 @@ final class RateLimitedReader {
     /** Returns the one tier of all calls; an empty text if they have none, and null if they may be in any. */
     private static @Nullable String onlyTier(@Nullable CallValue tier, AnnotatedPolicy limit) {
         return tier instanceof CallValue.Constant constant
-                ? String.valueOf(constant.value()).toLowerCase(Locale.ROOT)
+                ? RequestTier.name(String.valueOf(constant.value()))
                 : tier == null && limit.key().tier() == null ? "" : null;
     }
 
@@ -315,6 +316,20 @@ final class RateLimitedReader {
                 "fallback '" + name + "'",
                 () -> Fallback.find(name, method, location.type()),
                 "Add a method '" + name + "' to the class, with the same parameters and the same return type.");
+    }
+
+    private @Nullable CallValue key() {
+        CallValue key = expression("key");
+        if (key instanceof CallValue.Argument argument) {
+            valid(
+                    "key '" + text("key") + "'",
+                    () -> {
+                        types.checkKey(argument.index());
+                        return key;
+                    },
+                    "Write the property that is the key, such as '" + text("key") + ".id'.");
+        }
+        return key;
     }
 
     private @Nullable CallValue expression(String attribute) {

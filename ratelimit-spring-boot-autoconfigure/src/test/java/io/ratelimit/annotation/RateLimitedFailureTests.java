@@ -1,13 +1,18 @@
 package io.ratelimit.annotation;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitFailoverAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitRedisAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitReportAutoConfiguration;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import java.util.List;
+import java.util.Optional;
+import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
 import java.util.stream.Stream;
@@ -63,6 +68,10 @@ class RateLimitedFailureTests {
                 Arguments.of(Nested.class, "the method has no parameter '#other', only: "),
                 Arguments.of(Unquoted.class, "'all' is neither an argument,"),
                 Arguments.of(ArgumentOfAnElement.class, "'id' is neither an argument,"),
+                Arguments.of(
+                        KeyOfRecord.class,
+                        "has an invalid key '#tenant': " + KeyOfRecord.Tenant.class.getName() + " isn't a text"),
+                Arguments.of(KeyOfOptional.class, "java.util.Optional isn't a text"),
                 Arguments.of(BadCost.class, "has an invalid cost '#':"),
                 Arguments.of(NoNumber.class, "has an invalid cost ''two'': it is no number"),
                 Arguments.of(SettlesNothing.class, "has a settle, but the method returns nothing"),
@@ -135,6 +144,54 @@ class RateLimitedFailureTests {
                 .withBean(CostOfNoTier.class)
                 .run(context -> assertThat(messages(context.getStartupFailure()))
                         .contains("has the cost 2, but the capacity of an override of 'search' is 1"));
+    }
+
+    @Test
+    void anArgumentThatMayBeATextIsAKey() {
+        runner.withBean(KeysOfTexts.class).run(context -> assertThat(context).hasNotFailed());
+    }
+
+    /** As the name of a tier, {@code FREE_TRIAL} is {@code free-trial}. */
+    @Test
+    void aConstantTierIsReadAsThoseOfCalls() {
+        ApplicationContextRunner trial = runner.withPropertyValues(
+                "ratelimit.policies.search.rate=9/1h", "ratelimit.policies.search.tiers.free-trial.rate=1/1h");
+        trial.withBean(CostOfTrial.class).run(context -> assertThat(messages(context.getStartupFailure()))
+                .contains("has the cost 2, but the capacity of the tier 'free-trial' of 'search' is 1"));
+        runner.withPropertyValues(
+                        "ratelimit.policies.search.rate=1/1h", "ratelimit.policies.search.tiers.free-trial.rate=9/1h")
+                .withBean(CostOfTrial.class)
+                .run(context -> assertThat(context).hasNotFailed());
+    }
+
+    @Test
+    void aConstantTierIsOneOfThePolicy() {
+        runner.withPropertyValues("ratelimit.policies.search.tiers.professional.rate=9/1h")
+                .withBean(MisspeltTier.class)
+                .run(
+                        context -> assertThat(messages(context.getStartupFailure()))
+                                .contains(
+                                        "has the tier 'profesional', but those of the throttle policy 'search' are: professional"));
+        runner.withPropertyValues("ratelimit.policies.search.shares.profesional.leave=30%")
+                .withBean(MisspeltTier.class)
+                .run(context -> assertThat(context).hasNotFailed());
+    }
+
+    @Test
+    void aConstantCostFitsWhatAShareLeavesToItsCalls() {
+        ApplicationContextRunner shares = runner.withPropertyValues(
+                "ratelimit.policies.search.rate=4/1h", "ratelimit.policies.search.shares.pro.leave=30%");
+        shares.withBean(CostOfPro.class).run(context -> assertThat(messages(context.getStartupFailure()))
+                .contains("has the cost 3, but the capacity of the part of 'search' for 'pro' is 2"));
+        shares.withPropertyValues("ratelimit.policies.search.rate=5/1h")
+                .withBean(CostOfPro.class)
+                .run(context -> {
+                    assertThat(context).hasNotFailed();
+                    assertThatThrownBy(() -> context.getBean(Throttlers.class)
+                                    .get("search")
+                                    .reconfigure(BucketSpec.of("4/1h")))
+                            .hasMessageContaining("capacity of the part of 'search' for 'pro' must be at least 3");
+                });
     }
 
     @Test
@@ -630,6 +687,48 @@ class RateLimitedFailureTests {
 
     static class CostOfPro {
         @RateLimited(policy = "search", cost = "3", tier = "'pro'")
+        void call() {}
+    }
+
+    static class KeyOfRecord {
+        record Tenant(String id) {}
+
+        @RateLimited(policy = "search", key = "#tenant")
+        void call(Tenant tenant) {}
+    }
+
+    static class KeyOfOptional {
+        @RateLimited(policy = "search", key = "#p0")
+        void call(Optional<String> user) {}
+    }
+
+    static class KeysOfTexts {
+        @RateLimited(policy = "search", key = "#p0")
+        void ofNumber(int id) {}
+
+        @RateLimited(policy = "search", key = "#p0")
+        void ofArray(String[] ids) {}
+
+        @RateLimited(policy = "search", key = "#p0")
+        void ofUuid(UUID id) {}
+
+        @RateLimited(policy = "search", key = "#p0")
+        void ofObject(Object id) {}
+
+        @RateLimited(policy = "search", key = "#p0")
+        void ofConstant(Thread.State state) {}
+
+        @RateLimited(policy = "search", key = "#p0")
+        <T> void ofVariable(T id) {}
+    }
+
+    static class CostOfTrial {
+        @RateLimited(policy = "search", cost = "2", tier = "'FREE_TRIAL'")
+        void call() {}
+    }
+
+    static class MisspeltTier {
+        @RateLimited(policy = "search", tier = "'profesional'")
         void call() {}
     }
 
