@@ -7,12 +7,9 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.key.KeyPart.Availability;
 import java.util.Collection;
 import java.util.Comparator;
-import java.util.List;
-import java.util.Locale;
+import java.util.HashMap;
 import java.util.Map;
-import java.util.Set;
 import java.util.function.Function;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -66,7 +63,7 @@ public final class RequestTier {
     String tier(RequestFacts request, ThrottlePolicy policy, FailureListener failures) {
         try {
             String text = roles == null ? part.resolver().resolve(request) : roles.find(request.roles(), policy);
-            return text == null ? null : name(text);
+            return text == null || roles != null ? text : name(text);
         } catch (Exception | LinkageError | AssertionError | StackOverflowError failure) {
             failures.failed(policy.name(), "its tier, so the policy's own rate applied", failure);
             return null;
@@ -93,7 +90,7 @@ public final class RequestTier {
                         .thenComparing(tier -> -inFlight(tier.getValue()))
                         .thenComparing(Map.Entry::getKey);
 
-        private volatile Ranking ranking = new Ranking(Map.of(), List.of());
+        private volatile Ranking ranking = new Ranking(Map.of(), Map.of());
 
         /** Returns the name of the tier of a user with these roles; null for none. */
         @Nullable
@@ -105,7 +102,7 @@ public final class RequestTier {
                 current = rank(tiers, shares == null ? Map.of() : shares.leave());
                 ranking = current;
             }
-            return first(current.ranked, roles);
+            return first(current.ranks, roles);
         }
 
         /** @param leave what calls of other tiers leave, of which the least comes first */
@@ -115,11 +112,9 @@ public final class RequestTier {
             Stream<String> least = leave.entrySet().stream()
                     .sorted(Map.Entry.<String, Integer>comparingByValue().thenComparing(Map.Entry.comparingByKey()))
                     .map(Map.Entry::getKey);
-            return new Ranking(
-                    tiers,
-                    Stream.concat(highest, least)
-                            .map(tier -> new TierRoles(tier, roles(tier)))
-                            .toList());
+            Map<String, Integer> ranks = new HashMap<>();
+            Stream.concat(highest, least).forEach(tier -> ranks.put(tier, ranks.size()));
+            return new Ranking(tiers, ranks);
         }
 
         private static int inFlight(BucketSpec spec) {
@@ -130,26 +125,20 @@ public final class RequestTier {
             return spec.rate().tokens() / (double) spec.rate().period().toNanos();
         }
 
-        /** Returns the roles with the name of a tier: in upper or lower case, with dashes or underscores. */
-        private static Set<String> roles(String tier) {
-            return Stream.of(tier, tier.replace('-', '_'))
-                    .flatMap(name -> Stream.of(name, name.toUpperCase(Locale.ROOT)))
-                    .collect(Collectors.toUnmodifiableSet());
-        }
-
-        private static @Nullable String first(List<TierRoles> tiers, Collection<String> roles) {
-            for (int i = 0; i < tiers.size(); i++) {
-                for (String role : tiers.get(i).roles()) {
-                    if (roles.contains(role)) {
-                        return tiers.get(i).tier();
-                    }
+        private static @Nullable String first(Map<String, Integer> ranks, Collection<String> roles) {
+            String first = null;
+            int lowest = Integer.MAX_VALUE;
+            for (String role : roles) {
+                String tier = name(role);
+                Integer rank = ranks.get(tier);
+                if (rank != null && rank < lowest) {
+                    first = tier;
+                    lowest = rank;
                 }
             }
-            return null;
+            return first;
         }
 
-        private record Ranking(Map<String, BucketSpec> tiers, List<TierRoles> ranked) {}
-
-        private record TierRoles(String tier, Set<String> roles) {}
+        private record Ranking(Map<String, BucketSpec> tiers, Map<String, Integer> ranks) {}
     }
 }

@@ -50,7 +50,8 @@ class RequestTierTests {
                 "PRO,PRO_PLUS | pro-plus",
                 "NIGHT-SHIFT,PRO_PLUS,FREE | pro-plus",
                 "NIGHT-SHIFT,PRO | night-shift",
-                "Free | "
+                "Free | free",
+                "Pro_Plus,FREE | pro-plus"
             })
     void aRoleSelectsTheTierOfItsNameAndTheHighestRateWins(String roles, String tier) {
         assertThat(tier("role", Map.of("roles", roles))).isEqualTo(tier);
