@@ -131,7 +131,7 @@ public record RateLimitProperties(
      *     tokens of a day, week or month at once, at its beginning). Default: greedy.
      * @param zone Time zone of the calendar, such as Europe/Berlin, with refill: calendar. Default: UTC.
      * @param cost Tokens that a request takes: a number, such as 5, or an expression over the facts of the request,
-     *     such as contentLength / 1024. Default: 1.
+     *     such as query('limit') ?: 20. Default: 1.
      * @param maxCost Maximum of the cost, such as 50. A larger cost is reduced to it, and a cost that fails counts as
      *     the maximum. Default: none.
      * @param limit Source of a request's own rate and capacity: bean:NAME (a LimitResolver). It replaces the policy's

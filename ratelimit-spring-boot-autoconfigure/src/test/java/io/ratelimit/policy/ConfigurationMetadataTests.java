@@ -306,7 +306,7 @@ class ConfigurationMetadataTests {
                 Map.entry("rate", List.of("600/1m", "10/s", "600/minute", "1/2s")),
                 Map.entry("capacity", List.of("800")),
                 Map.entry("inFlight", List.of("4")),
-                Map.entry("cost", List.of("5", "contentLength / 1024")),
+                Map.entry("cost", List.of("5", "query('limit') ?: 20")),
                 Map.entry("maxCost", List.of("50")),
                 Map.entry("limit", List.of("bean:NAME")),
                 Map.entry("zone", List.of("Europe/Berlin")),
