@@ -58,6 +58,7 @@ class InFlightRequestTests {
                 chat: { key: ip, rate: 60/1m, in-flight: 1, paths: /chat }
                 exports: { in-flight: 1, paths: /exports, status: 503 }
                 renders: { in-flight: 1, max-wait: 10s, queue-limit: 5, paths: /renders }
+                full: { rate: 600/1m, in-flight: 1, max-wait: 10s, queue-limit: 1, paths: /full }
                 ranked: { key: "query:name", in-flight: 1, paths: /ranked, overrides: [ { keys: [boss], in-flight: 2 } ] }
                 contract: { key: "query:name", in-flight: 1, paths: /contract, limit: "bean:contracts" }
                 own: { key: ip, in-flight: 1, paths: /own, headers: x-ratelimit }
@@ -221,9 +222,28 @@ class InFlightRequestTests {
     void otherHeadersShowTheNumber() throws Exception {
         CompletableFuture<Response> running = get("/own");
         api.begun.acquire();
-        assertThat(server.http().get("/own").header("X-RateLimit-Limit")).isEqualTo("1");
+        Response rejected = server.http().get("/own");
+        assertThat(rejected.header("X-RateLimit-Limit")).isEqualTo("1");
+        assertThat(rejected.header("X-RateLimit-Remaining")).isEqualTo("0");
+        assertThat(rejected.header("X-RateLimit-Reset")).as("not at once").isEqualTo(rejected.header("Retry-After"));
         api.finish.countDown();
         running.get();
+    }
+
+    @Test
+    void aFullQueueForSlotsIsNoLevelOfTheBucket() throws Exception {
+        CompletableFuture<Response> running = get("/full");
+        api.begun.acquire();
+        CompletableFuture<Response> waiting = get("/full");
+        await(() -> throttlers.waiting("full") == 1);
+
+        Response rejected = server.http().get("/full");
+
+        assertThat(rejected.status()).isEqualTo(429);
+        assertThat(rejected.header("RateLimit-Policy")).isEqualTo("\"full\";q=1;qu=\"concurrent-requests\"");
+        api.finish.countDown();
+        running.get();
+        waiting.get();
     }
 
     @Test
@@ -294,7 +314,7 @@ class InFlightRequestTests {
             return "done";
         }
 
-        @GetMapping({"/run/plain", "/chat", "/exports", "/renders", "/own", "/ranked", "/contract", "/target"})
+        @GetMapping({"/run/plain", "/chat", "/exports", "/renders", "/full", "/own", "/ranked", "/contract", "/target"})
         String plain() {
             return work();
         }

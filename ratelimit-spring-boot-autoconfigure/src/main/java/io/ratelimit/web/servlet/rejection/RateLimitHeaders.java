@@ -45,7 +45,8 @@ public enum RateLimitHeaders {
             long limit = isOfCallsInFlight(answer) ? spec.inFlight() : spec.capacity();
             response.setHeader("X-RateLimit-Limit", Long.toString(limit));
             response.setHeader("X-RateLimit-Remaining", Long.toString(answer.remaining()));
-            response.setHeader("X-RateLimit-Reset", Long.toString(seconds(answer.resetNanos() - answer.waitNanos())));
+            long reset = Math.max(answer.retryNanos(), answer.resetNanos() - answer.waitNanos());
+            response.setHeader("X-RateLimit-Reset", Long.toString(seconds(reset)));
         }
     }
 
@@ -76,7 +77,9 @@ public enum RateLimitHeaders {
     /** Returns whether an answer is about the number of calls in flight, and not about tokens. */
     private static boolean isOfCallsInFlight(Answer answer) {
         BucketSpec spec = answer.spec();
-        return spec.inFlight() > 0 && (answer.outcome() == Outcome.TOO_MANY_IN_FLIGHT || !spec.hasRate());
+        boolean queueForSlots = answer.outcome() == Outcome.QUEUE_FULL && answer.resetNanos() == 0;
+        return spec.inFlight() > 0
+                && (answer.outcome() == Outcome.TOO_MANY_IN_FLIGHT || queueForSlots || !spec.hasRate());
     }
 
     /** Returns whole seconds, rounded up; zero for negative times. */
