@@ -103,6 +103,7 @@ final class RequestCourse {
 
     private static boolean isByContainer(Class<?> type) {
         return OF_CONTAINERS.contains(type.getSimpleName())
+                        && type.getName().matches("org\\.(apache|eclipse\\.jetty)\\..+")
                 || type.getSuperclass() != null && isByContainer(type.getSuperclass());
     }
 }

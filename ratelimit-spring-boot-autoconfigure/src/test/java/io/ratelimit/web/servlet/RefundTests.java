@@ -75,6 +75,7 @@ class RefundTests {
         "/as/error/409, 409, true",
         "/as/nowhere, 404, true",
         "/as/exception, 500, true",
+        "/as/bad-request-of-another-service, 500, true",
         "/as/forbidden, 403, true",
         "/as/callable/200, 200, false",
         "/as/callable/404, 404, true",
@@ -167,6 +168,21 @@ class RefundTests {
         @GetMapping("/as/exception")
         void exception() throws ServletException {
             throw new ServletException("on purpose");
+        }
+
+        /** It isn't the exception of this name by which Tomcat rejects a request. */
+        @GetMapping("/as/bad-request-of-another-service")
+        void badRequestOfAnotherService() {
+            throw new BadRequestException();
+        }
+
+        private static final class BadRequestException extends RuntimeException {
+
+            private static final long serialVersionUID = 1;
+
+            BadRequestException() {
+                super("on purpose");
+            }
         }
 
         /** Leaves the filter after authentication as an exception, which Spring Security answers with 403. */
