@@ -16,6 +16,7 @@ import io.ratelimit.actuate.Descriptors.BackendDescriptor;
 import io.ratelimit.actuate.Descriptors.ChangedDescriptor;
 import io.ratelimit.actuate.Descriptors.DeniedKeyDescriptor;
 import io.ratelimit.actuate.Descriptors.OutageDescriptor;
+import io.ratelimit.actuate.RateLimitDashboard.Identity;
 import io.ratelimit.change.LimitChanges;
 import io.ratelimit.policy.ConfiguredPolicies;
 import java.util.ArrayList;
@@ -30,11 +31,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Reads the data of the dashboard. It calls no backend, so a slow backend doesn't delay it. Thread-safe.
- *
- * @param instance a random identifier that changes with each start of the application
  */
 record DashboardReader(
-        String instance,
+        Identity instance,
         Throttlers throttlers,
         LimitChanges changes,
         DecisionHistory history,
@@ -72,7 +71,9 @@ record DashboardReader(
         long from = since > second ? first : Math.max(since - since % step.seconds(), first);
         deniedKeys.refreshTops(TimeSource.system());
         return new DashboardData(
-                instance,
+                instance.id(),
+                instance.title(),
+                instance.line(),
                 second,
                 from,
                 step.history(),
@@ -145,6 +146,7 @@ record DashboardReader(
     }
 
     /**
+     * @param instance a random identifier that changes with each start of the application
      * @param second the last second of the counts, numbered from the start
      * @param from the second before the first second of the counts
      * @param seconds the number of seconds that the page keeps
@@ -152,6 +154,8 @@ record DashboardReader(
      */
     record DashboardData(
             String instance,
+            String title,
+            String identity,
             long second,
             long from,
             int seconds,

@@ -20,7 +20,6 @@ import io.ratelimit.remote.FailoverBucketStore.FailureRule;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import java.util.List;
-import java.util.UUID;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.BeanFactory;
@@ -184,7 +183,7 @@ final class RateLimitActuateAutoConfiguration {
             Predicate<ThrottlePolicy> oneBucket =
                     RateLimitedOperations.oneBucket(beans.getBeanProvider(RateLimitedOperations.class));
             DashboardReader reader = new DashboardReader(
-                    UUID.randomUUID().toString(),
+                    Identity.of(beans.getBean(Environment.class)),
                     throttlers,
                     changes,
                     history,
@@ -200,7 +199,6 @@ final class RateLimitActuateAutoConfiguration {
                             beans.getBean(EndpointAccessResolver.class),
                             changes.isShared()),
                     endpointProperties::showsKeys,
-                    Identity.of(beans.getBean(Environment.class)),
                     new DashboardFiles());
         }
     }

@@ -10,6 +10,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -44,7 +45,6 @@ record RateLimitDashboard(
         @Nullable Supplier<DemandData> demand,
         EndpointPaths paths,
         Predicate<SecurityContext> showsKeys,
-        Identity identity,
         DashboardFiles files) {
 
     static final String ID = "ratelimitdashboard";
@@ -54,7 +54,7 @@ record RateLimitDashboard(
 
     @ReadOperation(produces = "text/html;charset=UTF-8")
     String page() {
-        return files.page(HtmlUtils.htmlEscape(paths.dashboard()), identity);
+        return files.page(HtmlUtils.htmlEscape(paths.dashboard()), reader.instance());
     }
 
     /**
@@ -109,8 +109,13 @@ record RateLimitDashboard(
         }
     }
 
-    /** The names of this application and this instance, which tell the pages of several instances apart. */
+    /**
+     * The names of this application and this instance, which tell the pages of several instances apart.
+     *
+     * @param id a random identifier that changes with each start of the application
+     */
     record Identity(
+            String id,
             @Nullable String application,
             @Nullable String version,
             @Nullable String host) {
@@ -120,6 +125,7 @@ record RateLimitDashboard(
 
         static Identity of(Environment environment) {
             return new Identity(
+                    UUID.randomUUID().toString(),
                     environment.getProperty("spring.application.name"),
                     environment.getProperty("spring.application.version"),
                     environment.getProperty("HOSTNAME"));

@@ -230,6 +230,16 @@ class DashboardReaderTests {
         }
     }
 
+    /** So that the page names the instance whose numbers it shows, behind a load balancer too. */
+    @Test
+    void theDataNamesItsInstance() {
+        DashboardData data =
+                read(throttlers(BucketStore.local(time), ThrottlePolicy.of("all", BucketSpec.of("2/1d"))), 0);
+        assertThat(data.instance()).isEqualTo("instance");
+        assertThat(data.title()).isEqualTo("shop on web-1 · Rate limits");
+        assertThat(data.identity()).startsWith("shop · on web-1 · process ");
+    }
+
     private Throttlers throttlers(BucketStore store, ThrottlePolicy... policies) {
         return new Throttlers(List.of(policies), store, time, listener);
     }
@@ -245,7 +255,7 @@ class DashboardReaderTests {
     private DashboardReader reader(Throttlers throttlers, @Nullable Backend backend) {
         LimitChanges changes = new LimitChanges(throttlers, time, null);
         return new DashboardReader(
-                "instance",
+                new RateLimitDashboard.Identity("instance", "shop", null, "web-1"),
                 throttlers,
                 changes,
                 history,

@@ -431,6 +431,48 @@ class DashboardTests {
                 .contains("sample-app", "process " + ProcessHandle.current().pid());
     }
 
+    /** Behind a load balancer another instance may answer than the one that sent the page. */
+    @Test
+    void theHeaderNamesTheInstanceWhoseNumbersAreShown() {
+        assertThat(browser.run("""
+                        forget();
+                        take({instance: 'other', title: 'shop on web-2', identity: 'shop · on web-2', second, from: second, seconds,
+                            step, change: {}, policies: [], backends: []});
+                        return document.title + ': ' + byId('identity').textContent""")).isEqualTo("shop on web-2: shop · on web-2");
+        browser.awaitText(".title", "process " + ProcessHandle.current().pid());
+        browser.awaitText("#state", "Live: 55 policies");
+        for (int i = 0; i < 2; i++) {
+            browser.run("instance = 'other'");
+            await().until(() -> !"other".equals(browser.run("return instance")));
+        }
+        browser.awaitText("#state-ago", "Several instances answer in turn: open the page of one of them.");
+    }
+
+    @Test
+    void aPointStaysAtItsRateWhenTheLimitIsChanged() {
+        assertThat(browser.run("""
+                        const limit = rates => ({ own: 1, capacity: 10, sample: 0, keys: 0, suggestions: [], global: true, tooLittle: true,
+                            measuredSeconds: 1, rates: rates.map(n => ({ rate: `${n}/1s`, perSecond: n, quantiles: [1, 1, 1, 1, 1] })) });
+                        const chart = new DemandChart('api');
+                        chart.take(limit([1, 2, 4]));
+                        chart.move(2, 20);
+                        return [[2, 4, 8], [1, 2]].map(rates => {
+                          chart.take(limit(rates));
+                          return chart.specText.textContent;
+                        }).join('; ')""")).isEqualTo("4/1s, capacity 20; 2/1s, capacity 10");
+    }
+
+    @Test
+    void aChartThatCannotBeDrawnIsSaid() {
+        browser.run("policies.get('tenant-1').takeDemand = () => { throw new Error('no chart') }; demandAt = NEVER");
+
+        browser.awaitText("#state", "This page has an error, so it may show wrong numbers: no chart. Reload it.");
+        assertThat(browser.errors()).anyMatch(error -> error.contains("no chart"));
+        browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
+        browser.awaitText("#state", "Live");
+        browser.errors();
+    }
+
     @Test
     void anErrorOfTheScriptIsShownAndLogged() {
         browser.run("showTotals = () => { throw new Error('no totals') }");

@@ -6,6 +6,7 @@ const POLL_MILLIS = 1000;
 const RETRY_MILLIS = 3000;
 const TIMEOUT_MILLIS = 10_000;
 const SORT_MILLIS = 5000;
+const SWITCHES_MILLIS = 60_000;
 const KEYS_SHOWN = 5;
 /** More policies than these are shown as a table at first. */
 const MAX_CARDS = 12;
@@ -35,6 +36,7 @@ const percent = (part, whole) => whole === 0 ? '–' : `${(100 * part / whole).t
 /* ---- the data ---- */
 
 let instance = null;
+let switches = []; // the moments at which another instance answered
 let second = 0;
 let seconds = 300;
 let step = 1;
@@ -42,6 +44,10 @@ const policies = new Map();
 
 function take(data) {
   if (instance !== null && data.instance !== instance) return false;
+  if (instance === null) {
+    document.title = data.title;
+    write(byId('identity'), data.identity);
+  }
   instance = data.instance;
   if (data.step !== wantedStep()) return true;
   if (data.step !== step) policies.forEach(policy => policy.forget());
@@ -75,8 +81,9 @@ function windowText() {
   return step === 1 || second > 0 ? `since it started ${agoText(second)} ago` : 'whose first minute is not over';
 }
 
-/** Drops all data, because it is from before a restart of the application. */
+/** Drops all data, because it is from before a restart of the application, or another instance answers. */
 function forget() {
+  switches = [...switches.filter(at => performance.now() - at < SWITCHES_MILLIS), performance.now()];
   instance = null;
   second = 0;
   sorted = NEVER;
@@ -503,7 +510,7 @@ function options(policy, width) {
     },
     axes: [
       { ...axis, size: 22, splits: () => [4, 3, 2, 1, 0].map(part => -part * seconds / 5), values: (plot, splits) => splits.map(at => at === 0 ? 'now' : `${-at / 60} min`) },
-      { ...axis, size: 46, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 50_000, 100_000, 1_000_000], space: 28,
+      { ...axis, size: 46, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 50_000, 100_000, 1_000_000, 1e7, 1e8, 1e9], space: 28,
         values: (plot, splits) => splits.map((n, i) => (n >= 10_000 ? `${n / 1000}k` : number(n))
             + (i === splits.length - 1 ? step === 1 ? '/s' : '/min' : '')) },
     ],
@@ -633,6 +640,7 @@ function showLinked() {
 
 const DEMAND_MILLIS = 5000;
 let demandAt = NEVER;
+let demandFailure = '';
 
 /** Requests the demand of all policies every five seconds; without an answer the charts keep what they show. */
 async function pollDemand() {
@@ -640,8 +648,13 @@ async function pollDemand() {
   demandAt = performance.now();
   const response = await request(`${location.origin}${location.pathname}/demand`);
   if (!response) return; // the state of the page shows that the server can't be reached
-  const demand = response.ok ? (await response.json()).policies : {};
-  policies.forEach(policy => policy.takeDemand(demand[policy.name]));
+  try {
+    const demand = response.ok ? (await response.json()).policies : {};
+    policies.forEach(policy => policy.takeDemand(demand[policy.name]));
+    demandFailure = '';
+  } catch (error) {
+    demandFailure = errorText(error);
+  }
 }
 
 /* ---- polling ---- */
@@ -665,13 +678,17 @@ async function poll() {
   try {
     failure = await ask();
   } catch (error) {
-    console.error(error);
-    failure = `This page has an error, so it may show wrong numbers: ${error.message}. Reload it.`;
+    failure = errorText(error);
   }
   asking = false;
   showState(failure);
   clearTimeout(timer);
   timer = setTimeout(poll, failure ? RETRY_MILLIS : POLL_MILLIS);
+}
+
+function errorText(error) {
+  console.error(error);
+  return `This page has an error, so it may show wrong numbers: ${error.message}. Reload it.`;
 }
 
 /** Requests a URL; returns the response, or null if there is none. */
@@ -709,14 +726,15 @@ async function ask() {
   }
   show();
   pollDemand();
-  return '';
+  return demandFailure;
 }
 
 function showState(failure) {
   const state = byId('state');
   state.className = failure ? 'state failing' : 'state live';
   const ago = Math.round((Date.now() - seen) / 1000);
-  write(byId('state-ago'), failure && seen ? `Last seen ${agoText(ago)} ago; it goes on when it is back.` : '');
+  write(byId('state-ago'), failure && seen ? `Last seen ${agoText(ago)} ago; it goes on when it is back.`
+      : switches.length > 2 ? 'Several instances answer in turn: open the page of one of them.' : '');
   const denying = [...policies.values()].filter(policy => policy.rejections > 0).length;
   write(byId('state-text'), failure
       || `Live: ${policies.size} ${policies.size === 1 ? 'policy' : 'policies'}, ${denying || 'none'} with denials`);

@@ -107,6 +107,11 @@ class DemandChart {
   }
 
   take(data) {
+    if (this.chosen) { // the rates are others after a change of the limit
+      const { perSecond } = this.data.rates[this.chosen.rate];
+      const rate = data.rates.findIndex(each => Math.abs(each.perSecond / perSecond - 1) < 1e-9);
+      this.chosen = rate < 0 ? null : { ...this.chosen, rate };
+    }
     this.data = data;
     this.draw();
   }
@@ -188,7 +193,9 @@ class DemandChart {
     const offered = DEMAND_SHARES.filter(share => share === 1 || followed(share) < sample || share === 0.999 && keys > sample);
     const options = offered.map(share => new Option(share === 1 ? `all ${demandNumber(sample)}${keys > sample ? ' followed and the heaviest' : ''}`
         : `${share * 1000 / 10} % (${demandNumber(followed(share))} of ${demandNumber(sample)})`, share));
-    if (options.map(option => option.text).join() !== [...this.share.options].map(option => option.text).join()) {
+    const shown = [...this.share.options];
+    const differ = name => options.map(option => option[name]).join() !== shown.map(option => option[name]).join();
+    if (differ('value') || differ('text') && document.activeElement !== this.share) { // the list may be open
       this.share.replaceChildren(...options);
       this.share.value = offered.includes(this.chosenShare) ? this.chosenShare : 1;
     }
