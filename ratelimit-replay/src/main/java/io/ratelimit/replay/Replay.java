@@ -72,7 +72,7 @@ final class Replay {
                 results.put(policy.policy().name(), new PolicyResult(policy.policy(), results.size() + 1));
             }
         }
-        this.refunds = requestPolicies.values().stream().anyMatch(policy -> policy.refundOn() != null);
+        this.refunds = requestPolicies.values().stream().anyMatch(RequestPolicy::refunds);
         this.bins = new Bins(results.size() + 1);
     }
 
@@ -149,7 +149,7 @@ final class Replay {
                     result.countUndecided(unlogged);
                 } else if (charge != null) {
                     charges.add(charge);
-                    result.withoutStatus += policy.refundsByStatus() && entry.status == 0 ? 1 : 0;
+                    result.withoutStatus += policy.refundedStatuses() != null && entry.status == 0 ? 1 : 0;
                 }
             }
         }

@@ -65,8 +65,8 @@ public final class RateLimitFailoverAutoConfiguration {
     @Bean
     Deadline rateLimitDeadline(ConfiguredPolicies policies, TimeSource time) {
         return IN_SERVLETS
-                ? new Deadline(time, policies.sharedBackend().timeout().duration(), DeadlineFilter::bound)
-                : new Deadline(time, policies.sharedBackend().timeout().duration());
+                ? new Deadline(time, policies.sharedBackend().longestWait(), DeadlineFilter::bound)
+                : new Deadline(time, policies.sharedBackend().longestWait());
     }
 
     /** The application's own bucket store. */

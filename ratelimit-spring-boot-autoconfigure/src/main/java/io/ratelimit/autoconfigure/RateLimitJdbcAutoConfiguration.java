@@ -98,7 +98,7 @@ public final class RateLimitJdbcAutoConfiguration {
                             jdbc.table(),
                             url -> creates(jdbc.initializeSchema(), url),
                             jdbc.poolSize(),
-                            jdbc.timeout().duration(),
+                            jdbc.longestWait(),
                             SharedBackend.keyPrefix(jdbc.keyPrefix(), environment, logger, WITHOUT_NAME),
                             Objects.requireNonNullElse(jdbc.keySecret(), "")),
                     deadline);

@@ -93,7 +93,7 @@ final class ServletStartupReport extends StartupReport implements ApplicationLis
     private static String refund(RequestPolicy request) {
         return request.refundsAuthenticated()
                 ? "; returns the tokens of authenticated requests"
-                : request.refundsByStatus() ? "; returns tokens on " + request.refundOn() : "";
+                : request.refundedStatuses() == null ? "" : "; returns tokens on " + request.refundedStatuses();
     }
 
     @Override

@@ -1,5 +1,7 @@
 package io.ratelimit.policy;
 
+import io.ratelimit.Rate;
+import java.time.Duration;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.bind.DefaultValue;
@@ -15,8 +17,17 @@ public sealed interface BackendProperties {
     @Nullable
     String keySecret();
 
-    /** Returns the longest time that one request waits for the backend. */
-    Timeout timeout();
+    /** Returns the longest wait as it is written. Spring would read a duration without a unit as milliseconds. */
+    String timeout();
+
+    /**
+     * Returns the longest time that one request waits for the backend.
+     *
+     * @throws IllegalArgumentException if the written text is no duration
+     */
+    default Duration longestWait() {
+        return Rate.parseDuration(timeout().strip());
+    }
 
     /** Returns the share of a limit that each instance grants from memory while the backend is unavailable. */
     double localShare();
@@ -45,7 +56,7 @@ public sealed interface BackendProperties {
     record Redis(
             @Nullable String keyPrefix,
             @Nullable String keySecret,
-            @DefaultValue("100ms") Timeout timeout,
+            @DefaultValue("100ms") String timeout,
             @DefaultValue("script") Strategy strategy,
             @DefaultValue("1.0") double localShare,
             @Nullable Boolean changes)
@@ -93,7 +104,7 @@ public sealed interface BackendProperties {
             @DefaultValue("embedded") InitializeSchema initializeSchema,
             @Nullable String keyPrefix,
             @Nullable String keySecret,
-            @DefaultValue("100ms") Timeout timeout,
+            @DefaultValue("100ms") String timeout,
             @DefaultValue("8") int poolSize,
             @DefaultValue("1.0") double localShare,
             @Nullable Boolean changes)

@@ -2,7 +2,6 @@ package io.ratelimit.policy;
 
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.policy.RateLimitProperties.Tier;
-import java.time.Duration;
 import java.time.ZoneId;
 import java.util.List;
 import java.util.Locale;
@@ -102,9 +101,6 @@ final class BadValue {
         }
         if (type == Boolean.class) {
             return mistake(property, value, "true or false", "Write true or false.");
-        }
-        if (type == Duration.class) {
-            return mistake(property, value, "a duration", example(property, ""));
         }
         if (type == ZoneId.class) {
             return mistake(

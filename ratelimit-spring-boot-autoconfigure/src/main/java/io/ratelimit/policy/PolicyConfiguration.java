@@ -1,10 +1,12 @@
 package io.ratelimit.policy;
 
+import io.ratelimit.Rate;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.policy.BackendProperties.Jdbc;
 import io.ratelimit.policy.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.policy.RateLimitProperties.ClientAddress;
+import java.time.Duration;
 import java.util.List;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -86,6 +88,14 @@ public class PolicyConfiguration {
     }
 
     private static void check(String backend, BackendProperties properties) {
+        Duration timeout = PolicyReader.valid(
+                RateLimitProperties.PREFIX + "." + backend + ".timeout", properties.timeout(), properties::longestWait);
+        check(
+                timeout.compareTo(Duration.ofMillis(1)) >= 0 && timeout.compareTo(Duration.ofSeconds(10)) <= 0,
+                backend + ".timeout",
+                properties.timeout(),
+                "must be between 1ms and 10s, but was " + Rate.format(timeout)
+                        + ": it is the longest time that a request waits for the backend");
         double localShare = properties.localShare();
         check(
                 localShare > 0 && localShare <= 1,

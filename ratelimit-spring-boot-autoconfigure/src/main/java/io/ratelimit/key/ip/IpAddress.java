@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * @param high the first 64 bits
  * @param low the last 64 bits
  */
-public record IpAddress(long high, long low) {
+record IpAddress(long high, long low) {
 
     private static final long MAPPED = 0xffffL;
 

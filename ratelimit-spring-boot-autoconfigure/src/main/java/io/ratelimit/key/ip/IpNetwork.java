@@ -3,19 +3,19 @@ package io.ratelimit.key.ip;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/**
- * A network of addresses, or one address: {@code 10.0.0.0/8}, {@code 2001:db8::/32}, {@code 192.0.2.7}.
- *
- * @param first the first address of the network; the constructor takes any address of the network
- * @param prefix the number of bits that all addresses share, out of 128: those of IPv4 are the last 32
- */
-public record IpNetwork(IpAddress first, int prefix) {
+/** A network of addresses, or one address: {@code 10.0.0.0/8}, {@code 2001:db8::/32}, {@code 192.0.2.7}. Immutable. */
+public final class IpNetwork {
 
     static final int MAX_PREFIX = 128;
     private static final Pattern PREFIX = Pattern.compile("[0-9]{1,3}");
 
-    public IpNetwork {
-        first = first.masked(prefix);
+    private final IpAddress first;
+    private final int prefix;
+
+    /** @param address any address of the network */
+    IpNetwork(IpAddress address, int prefix) {
+        this.first = address.masked(prefix);
+        this.prefix = prefix;
     }
 
     /**
@@ -92,6 +92,21 @@ public record IpNetwork(IpAddress first, int prefix) {
     /** Returns whether the network contains all addresses of IPv4, or all of IPv6. */
     public boolean isEverything() {
         return prefix == (first.isIpv4() ? IpAddress.MAPPED_PREFIX : 0);
+    }
+
+    /** Returns the number of bits that all addresses share, out of 128: those of IPv4 are the last 32. */
+    public int prefix() {
+        return prefix;
+    }
+
+    @Override
+    public boolean equals(@Nullable Object other) {
+        return other instanceof IpNetwork network && prefix == network.prefix && first.equals(network.first);
+    }
+
+    @Override
+    public int hashCode() {
+        return 31 * first.hashCode() + prefix;
     }
 
     /** Returns a text that {@link #of} accepts. */

@@ -4,7 +4,7 @@ import java.util.BitSet;
 import java.util.List;
 
 /** The responses for which a policy gives tokens back: by status, or by authentication. Immutable. */
-public final class RefundOn {
+final class RefundOn {
 
     private static final int FIRST = 100;
     private static final int END = 600;

@@ -52,7 +52,7 @@ public final class RequestPolicies {
         boolean anySettles = false;
         for (RequestPolicy policy : all) {
             byName.put(policy.policy().name(), policy);
-            anyRefunds |= policy.refundOn() != null;
+            anyRefunds |= policy.refunds();
             anySettles |= policy.settle() != null;
         }
         this.refunds = anyRefunds;

@@ -23,29 +23,78 @@ import org.springframework.http.server.PathContainer;
 import org.springframework.web.util.pattern.PathPattern;
 import org.springframework.web.util.pattern.PathPatternParser;
 
-/**
- * A policy as the filter enforces it: the requests that it covers, and the bucket and cost of each. Immutable.
- *
- * @param throttler answers for the policy
- * @param key selects the bucket of a request
- * @param cost the tokens that a request takes
- * @param failures is notified when the cost or the condition can't be evaluated
- * @param phase the phase in which the policy decides
- * @param keepsCharges whether the policy keeps the tokens of a request that a later policy denies
- * @param selection the covered requests
- * @param refundOn the responses that give the tokens back, or null if there are none
- * @param settle the place of the actual cost, or null if the cost is final
- */
-public record RequestPolicy(
-        PolicyThrottler throttler,
-        RequestKey key,
-        RequestCost cost,
-        FailureListener failures,
-        Phase phase,
-        boolean keepsCharges,
-        Selection selection,
-        @Nullable RefundOn refundOn,
-        @Nullable Settle settle) {
+/** A policy as the filter enforces it: the requests that it covers, and the bucket and cost of each. Immutable. */
+public final class RequestPolicy {
+
+    private final PolicyThrottler throttler;
+    private final RequestKey key;
+    private final RequestCost cost;
+    private final FailureListener failures;
+    private final Phase phase;
+    private final boolean keepsCharges;
+    private final Selection selection;
+    private final @Nullable RefundOn refundOn;
+    private final @Nullable Settle settle;
+
+    /**
+     * @param throttler answers for the policy
+     * @param failures is notified when the cost or the condition can't be evaluated
+     * @param refundOn the responses that give the tokens back, or null if there are none
+     */
+    RequestPolicy(
+            PolicyThrottler throttler,
+            RequestKey key,
+            RequestCost cost,
+            FailureListener failures,
+            Phase phase,
+            boolean keepsCharges,
+            Selection selection,
+            @Nullable RefundOn refundOn,
+            @Nullable Settle settle) {
+        this.throttler = throttler;
+        this.key = key;
+        this.cost = cost;
+        this.failures = failures;
+        this.phase = phase;
+        this.keepsCharges = keepsCharges;
+        this.selection = selection;
+        this.refundOn = refundOn;
+        this.settle = settle;
+    }
+
+    /** Returns the key that selects the bucket of a request. */
+    public RequestKey key() {
+        return key;
+    }
+
+    /** Returns the tokens that a request takes. */
+    public RequestCost cost() {
+        return cost;
+    }
+
+    FailureListener failures() {
+        return failures;
+    }
+
+    /** Returns the phase in which the policy decides. */
+    public Phase phase() {
+        return phase;
+    }
+
+    /** Returns whether the policy keeps the tokens of a request that a later policy denies. */
+    public boolean keepsCharges() {
+        return keepsCharges;
+    }
+
+    /** Returns the covered requests. */
+    public Selection selection() {
+        return selection;
+    }
+
+    /** Returns the place of the actual cost, or null if the cost is final. */
+    public @Nullable Settle settle() {
+        return settle;
+    }
 
     /** Returns the limit as it is now. */
     public ThrottlePolicy policy() {
@@ -75,6 +124,11 @@ public record RequestPolicy(
         return coversMethod(request) && (condition == null || condition.matches(request, policy.name(), failures));
     }
 
+    /** Returns whether the policy gives back the tokens of any requests. */
+    public boolean refunds() {
+        return refundOn != null;
+    }
+
     /** Returns whether the policy gives back the tokens of a request with this response. */
     public boolean refunds(int status, boolean authenticated) {
         return refundOn != null && refundOn.covers(status, authenticated);
@@ -85,9 +139,9 @@ public record RequestPolicy(
         return refundOn != null && refundOn.isAuthenticated();
     }
 
-    /** Returns whether the status of a response decides on the refund. */
-    public boolean refundsByStatus() {
-        return refundOn != null && !refundOn.isAuthenticated();
+    /** Returns the statuses with a refund; null if the status of a response doesn't decide. */
+    public @Nullable String refundedStatuses() {
+        return refundOn == null || refundOn.isAuthenticated() ? null : refundOn.toString();
     }
 
     /** Returns the statuses without a refund, if all others have one; null otherwise. */
