@@ -8,18 +8,17 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.actuate.DashboardReader.DashboardData.Change;
-import io.ratelimit.actuate.DashboardReader.DashboardData.Difference;
 import io.ratelimit.actuate.DashboardReader.DashboardData.PolicyData;
 import io.ratelimit.actuate.DecisionHistory.Kind;
 import io.ratelimit.actuate.DecisionHistory.Step;
 import io.ratelimit.actuate.Descriptors.BackendDescriptor;
 import io.ratelimit.actuate.Descriptors.ChangedDescriptor;
 import io.ratelimit.actuate.Descriptors.DeniedKeyDescriptor;
+import io.ratelimit.actuate.Descriptors.LimitDescriptor;
 import io.ratelimit.actuate.Descriptors.OutageDescriptor;
 import io.ratelimit.actuate.RateLimitDashboard.Identity;
 import io.ratelimit.change.LimitChanges;
 import io.ratelimit.policy.ConfiguredPolicies;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -89,17 +88,16 @@ record DashboardReader(
         ThrottlePolicy policy = throttler.policy();
         boolean lastSeen = throttler.backend() != null;
         boolean oneBucket = configured.oneBucket.test(policy);
+        Map<String, LimitDescriptor> tiers = new TreeMap<>();
+        policy.tiers().forEach((tier, spec) -> tiers.put(tier, limit(policy, tier, spec)));
         return new PolicyData(
                 policy.name(),
                 Descriptors.text(policy.mode()),
                 policy.isGlobal() && !oneBucket ? List.of("key") : policy.key(),
-                policy.spec().hasRate() ? policy.spec().rate().toString() : null,
-                policy.spec().hasRate() ? policy.spec().capacity() : null,
-                Descriptors.calls(policy.spec()),
+                limit(policy, null, policy.spec()),
+                tiers,
                 configured.limitsInFlight.test(policy) ? throttlers.inFlight(policy.name()) : null,
                 Objects.toString(policy.shares(), null),
-                texts(policy.tiers()),
-                differences(policy),
                 oneBucket && policy.spec().hasRate() ? available(throttler, lastSeen) : null,
                 lastSeen,
                 configured.outage.apply(throttler),
@@ -115,22 +113,8 @@ record DashboardReader(
                         .toList());
     }
 
-    private static Map<String, String> texts(Map<String, BucketSpec> tiers) {
-        Map<String, String> texts = new TreeMap<>();
-        tiers.forEach((tier, spec) -> texts.put(tier, spec.toString()));
-        return texts;
-    }
-
-    private List<Difference> differences(ThrottlePolicy policy) {
-        List<Difference> differences = new ArrayList<>();
-        Stream.concat(Stream.of(""), policy.tiers().keySet().stream().sorted()).forEach(tier -> {
-            ChangedDescriptor changed =
-                    ChangedDescriptor.of(changes.difference(policy.name(), tier.isEmpty() ? null : tier));
-            if (changed != null) {
-                differences.add(new Difference(tier, changed));
-            }
-        });
-        return differences;
+    private LimitDescriptor limit(ThrottlePolicy policy, @Nullable String tier, BucketSpec spec) {
+        return LimitDescriptor.of(spec).with(ChangedDescriptor.of(changes.difference(policy.name(), tier)));
     }
 
     private @Nullable Long available(PolicyThrottler throttler, boolean lastSeen) {
@@ -173,22 +157,12 @@ record DashboardReader(
         record Change(@Nullable String path, boolean writable, boolean forAll, boolean authenticated) {}
 
         /**
-         * A limit that differs from the configuration.
-         *
-         * @param tier the tier of the limit; empty for the policy's own
-         */
-        record Difference(String tier, ChangedDescriptor changed) {}
-
-        /**
          * A policy and its decisions per step; a count of -1 is unknown.
          *
          * @param key the parts of the key; one part {@code key} if only annotations give keys
-         * @param rate null for a limit of the calls in flight alone
-         * @param inFlight the calls of a key that may be in flight; null for any number
+         * @param tiers the limits of the tiers by name
          * @param running the calls in flight; null if the policy doesn't count them
          * @param shares the guaranteed shares in words; null if there are none
-         * @param tiers the specs of the tiers by name
-         * @param differences the limits that differ from the configuration, the policy's own first
          * @param available the tokens in the bucket of a policy that has only one; null if they are unknown, and for other policies
          * @param lastSeen whether {@code available} is the result of the last decision, not the present state
          * @param outage the decisions while the backend is unavailable; null while it isn't, or for buckets in memory
@@ -199,13 +173,10 @@ record DashboardReader(
                 String name,
                 String mode,
                 List<String> key,
-                @Nullable String rate,
-                @Nullable Long capacity,
-                @Nullable Integer inFlight,
+                LimitDescriptor limit,
+                Map<String, LimitDescriptor> tiers,
                 @Nullable Integer running,
                 @Nullable String shares,
-                Map<String, String> tiers,
-                List<Difference> differences,
                 @Nullable Long available,
                 boolean lastSeen,
                 @Nullable OutageDescriptor outage,

@@ -17,12 +17,12 @@ import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.actuate.DashboardReader.DashboardData;
 import io.ratelimit.actuate.DashboardReader.DashboardData.Change;
-import io.ratelimit.actuate.DashboardReader.DashboardData.Difference;
 import io.ratelimit.actuate.DashboardReader.DashboardData.PolicyData;
 import io.ratelimit.actuate.DecisionHistory.Step;
 import io.ratelimit.actuate.Descriptors.BackendDescriptor;
 import io.ratelimit.actuate.Descriptors.ChangedDescriptor;
 import io.ratelimit.actuate.Descriptors.DeniedKeyDescriptor;
+import io.ratelimit.actuate.Descriptors.LimitDescriptor;
 import io.ratelimit.actuate.Descriptors.OutageDescriptor;
 import io.ratelimit.change.LimitChanges;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
@@ -55,9 +55,10 @@ class DashboardReaderTests {
 
         assertThat(users.mode()).isEqualTo("enforce");
         assertThat(users.key()).containsExactly("user");
-        assertThat(users.rate()).isEqualTo("2/1d");
-        assertThat(users.capacity()).isEqualTo(2);
-        assertThat(users.tiers()).containsExactly(Map.entry("pro", "20/1d, capacity 40"));
+        assertThat(users.limit()).isEqualTo(LimitDescriptor.of(BucketSpec.of("2/1d")));
+        assertThat(users.tiers())
+                .containsExactly(Map.entry(
+                        "pro", LimitDescriptor.of(BucketSpec.of("20/1d").withCapacity(40))));
         assertThat(users.available()).as("several buckets").isNull();
         assertThat(users.queueLimit()).isZero();
     }
@@ -70,11 +71,11 @@ class DashboardReaderTests {
 
         DashboardData data = read(throttlers, 0);
 
-        assertThat(policy(data, "all").differences()).isEmpty();
-        assertThat(policy(data, "users").differences())
-                .containsExactly(
-                        new Difference("", new ChangedDescriptor("instance", null, null, "2/1d", 2L, null)),
-                        new Difference("pro", new ChangedDescriptor("instance", null, null, "20/1d", 40L, null)));
+        assertThat(policy(data, "all").limit().changed()).isNull();
+        assertThat(policy(data, "users").limit().changed())
+                .isEqualTo(new ChangedDescriptor("instance", null, null, "2/1d", 2L, null));
+        assertThat(policy(data, "users").tiers()).hasEntrySatisfying("pro", pro -> assertThat(pro.changed())
+                .isEqualTo(new ChangedDescriptor("instance", null, null, "20/1d", 40L, null)));
     }
 
     @Test
@@ -84,7 +85,7 @@ class DashboardReaderTests {
         throttlers.add(USERS.withMode(Mode.SHADOW));
 
         DashboardData data = read(throttlers, 0);
-        assertThat(policy(data, "all").rate()).isEqualTo("5/1s");
+        assertThat(policy(data, "all").limit().rate()).isEqualTo("5/1s");
         assertThat(policy(data, "users").mode()).isEqualTo("shadow");
     }
 

@@ -162,7 +162,7 @@ class InFlightEndpointTests {
         assertThat(JsonPath.<List<Integer>>read(page.body(), "$.policies[?(@.name == 'exports')].running"))
                 .as(page.body())
                 .containsExactly(1);
-        assertThat(JsonPath.<List<Integer>>read(page.body(), "$.policies[?(@.name == 'exports')].inFlight"))
+        assertThat(JsonPath.<List<Integer>>read(page.body(), "$.policies[?(@.name == 'exports')].limit.inFlight"))
                 .containsExactly(2);
         running.release();
     }

@@ -539,6 +539,17 @@ class DashboardTests {
         await().until(() -> !browser.element(card("global") + " .differences").isDisplayed());
     }
 
+    @Test
+    void theLimitsOfTiersAreInWords() {
+        assertThat(browser.text(card("report") + " .facts")).endsWith(" · pro: 600/1m, capacity 600");
+        assertThat(
+                        browser.run(
+                                "return limitText({rate: '9/month', capacity: 1000, refill: 'calendar', zone: 'Z', inFlight: 4})"))
+                .isEqualTo("9/month, capacity 1,000, refilled by the calendar of UTC, 4 in flight");
+        assertThat(browser.run("return limitText({rate: '9/1s', capacity: 9, refill: 'interval'})"))
+                .isEqualTo("9/1s, capacity 9, refilled at intervals");
+    }
+
     /** Forty users with bursts of 5, 10 and so on up to 200, under a limit of 100/1m. */
     @Test
     void theLimitThatTheTrafficNeedsIsAPointToMove() throws IOException {

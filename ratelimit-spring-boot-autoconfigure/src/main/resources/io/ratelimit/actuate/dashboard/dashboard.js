@@ -227,8 +227,9 @@ class Policy {
     const outage = data.outage && data.mode === 'enforce';
     write(this.mode, outage ? outageText(data.outage) : { enforce: 'enforced', shadow: 'shadow: denies nothing', off: 'off' }[data.mode]);
     write(this.facts, this.factsText());
-    this.differences.hidden = data.differences.length === 0;
-    write(this.differences, data.differences.map(differenceText).join('\n'));
+    const differences = [['', data.limit], ...Object.entries(data.tiers)].filter(([, limit]) => limit.changed);
+    this.differences.hidden = differences.length === 0;
+    write(this.differences, differences.map(differenceText).join('\n'));
     this.chart.hidden = this.at.hidden = this.isQuiet;
     this.showNow();
     this.showLevel();
@@ -239,7 +240,7 @@ class Policy {
   }
 
   showRow() {
-    const { rate, inFlight, shares, tiers, mode, deniedKeys } = this.data;
+    const { limit: { rate, inFlight }, shares, tiers, mode, deniedKeys } = this.data;
     this.row.className = mode;
     const more = Object.keys(tiers).length;
     write(this.cells.limit, mode === 'off' ? 'off' : `${rate ?? inFlightText(inFlight)}${more ? `, ${more} tier${more === 1 ? '' : 's'}` : ''}${shares ? ', in shares' : ''}${mode === 'shadow' ? ' (shadow)' : ''}`);
@@ -269,8 +270,8 @@ class Policy {
   }
 
   factsText() {
-    const { key, rate, capacity, inFlight, running, shares, tiers, outage, lastSeen: elsewhere } = this.data;
-    const plans = Object.entries(tiers).map(([tier, spec]) => `${tier}: ${spec}`);
+    const { key, limit: { rate, capacity, inFlight }, running, shares, tiers, outage, lastSeen: elsewhere } = this.data;
+    const plans = Object.entries(tiers).map(([tier, limit]) => `${tier}: ${limitText(limit)}`);
     return [
       ...(rate ? [
         key.length ? `a bucket for each ${key.join(' and ')}` : 'one bucket',
@@ -308,7 +309,7 @@ class Policy {
   }
 
   showLevel() {
-    const { available, capacity, key, lastSeen, mode, rate } = this.data;
+    const { available, limit: { rate, capacity }, key, lastSeen, mode } = this.data;
     this.level.hidden = key.length > 0 || mode === 'off' || !rate;
     if (this.level.hidden) return;
     this.meter.hidden = available === null || available === undefined;
@@ -367,7 +368,7 @@ class Policy {
   }
 
   showChange({ path, writable, forAll, authenticated }) {
-    const { rate, capacity, inFlight } = this.data;
+    const { rate, capacity, inFlight } = this.data.limit;
     this.command.hidden = this.undo.hidden = path === null || path === undefined;
     if (this.command.hidden) {
       return write(this.hint, 'The endpoint that changes limits is not exposed: add ratelimits to'
@@ -417,7 +418,7 @@ class Policy {
 
   /** Draws the rate of a bucket that all calls share, if the counts come near it. */
   drawLimit(plot) {
-    const { key, rate } = this.data;
+    const { key, limit: { rate } } = this.data;
     const [, tokens, length, unit] = key.length === 0 && /^(\d+)\/(\d+)(ms|s|m|h|d)$/.exec(rate) || [];
     const limit = tokens * step * 1000 / (length * UNIT_MILLIS[unit]);
     if (!(limit > 0 && limit < plot.scales.y.max)) return;
@@ -471,16 +472,19 @@ function inFlightText(calls) {
   return `${number(calls)} in flight`;
 }
 
-function differenceText({ tier, changed }) {
+/** Returns a limit in words: 600/1m, capacity 800, 4 in flight. */
+function limitText({ rate, capacity, refill, zone, inFlight }) {
+  const refilled = { interval: 'refilled at intervals', calendar: `refilled by the calendar of ${zone === 'Z' ? 'UTC' : zone}` }[refill];
+  return [rate && `${rate}, capacity ${number(capacity)}`, refilled, inFlight && inFlightText(inFlight)].filter(Boolean).join(', ');
+}
+
+function differenceText([tier, { changed }]) {
   const when = time => new Date(time).toLocaleString('en');
   return [
     `${tier ? `${tier}: changed` : 'changed'} ${changed.for === 'all' ? 'for all instances' : 'for this instance'}`,
     ...(changed.since ? [`since ${when(changed.since)}`] : []),
     ...(changed.until ? [`until ${when(changed.until)}`] : []),
-    `configured: ${[
-      changed.rate && `${changed.rate}, capacity ${number(changed.capacity)}`,
-      changed.inFlight && inFlightText(changed.inFlight),
-    ].filter(Boolean).join(', ')}`,
+    `configured: ${limitText(changed)}`,
   ].join(' · ');
 }
 
