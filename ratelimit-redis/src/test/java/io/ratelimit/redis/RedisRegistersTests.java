@@ -113,6 +113,7 @@ class RedisRegistersTests {
             assertThat(set(process, ALICE, new Claim(1, 0, 1, 2))).isEqualTo(new Reply(1, 0));
             connection.setAutoFlushCommands(false);
             process.set(ALICE, new Claim(3, 0, 1, 2), TIME_TO_LIVE).cancel(true);
+            connection.flushCommands();
             connection.setAutoFlushCommands(true);
             assertThat(set(process, ALICE, new Claim(2, 0, 2, 2))).isEqualTo(new Reply(2, 0));
         }
