@@ -66,7 +66,11 @@ final class InFlightCalls {
         return false;
     }
 
-    /** Takes the slots of the charges, and the tokens by the taker. The decision of an allowed call holds the slots. */
+    /**
+     * Takes the slots of the charges, and the tokens by the taker. The decision of an allowed call holds the slots.
+     *
+     * @throws InterruptedWait if the thread is interrupted while the call waits for a slot
+     */
     Decision decide(List<Charge> charges, Taker tokens) {
         Call call = new Call(tokens.mayWait());
         try {

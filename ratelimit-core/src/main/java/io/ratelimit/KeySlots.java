@@ -179,6 +179,7 @@ final class KeySlots {
             }
         }
 
+        /** Null unless the wait has ended with a slot. */
         @Nullable
         KeySlots slots() {
             synchronized (KeySlots.this) {

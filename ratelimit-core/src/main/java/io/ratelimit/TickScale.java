@@ -280,6 +280,7 @@ final class TickScale {
         return advanceAt(clock(nanos));
     }
 
+    /** Returns the time of the clock until which it is ahead. */
     long advanceEnd() {
         return advanceEnd;
     }

@@ -28,8 +28,8 @@ import org.jspecify.annotations.Nullable;
  * leaves out takes that need more than its shortest path, or whose buckets it can't read or write; each of them is made alone
  * afterwards. After an error reply all takes of the call are made alone, since Redis took nothing: the error may concern one
  * key, or a cluster or proxy rejects scripts with several keys. The next {@value #TAKES_ALONE} takes are alone too, so that
- * lasting errors cost few calls; on a cluster behind one address all are. A proxy that replies with an error although Redis ran the script has tokens taken twice, so
- * that less is granted, not more.
+ * lasting errors cost few calls; on a cluster behind one address all later takes are. A proxy that replies with an error
+ * although Redis ran the script has tokens taken twice, so that less is granted, not more.
  */
 final class GatheredTakes {
 

@@ -52,6 +52,7 @@ final class Descriptors {
      * @param limit the policy's own limit; for a global policy with the state of its bucket
      * @param shares the guaranteed shares in words; null if there are none
      * @param outage the decisions while the backend is unavailable; null while it isn't, or for buckets in memory
+     * @param lease null if the instance takes no tokens ahead
      * @param buckets the number of buckets in this instance
      * @param inFlight the number of calls that run, by keys that limit them; null if no limit does
      */
@@ -171,6 +172,9 @@ final class Descriptors {
      *
      * @param target the instances that the change is for: all, or instance for this one; {@code for} in the response
      * @param since the time of the change, in ISO-8601, UTC; null if code of the application has made it
+     * @param until null for a change without an end
+     * @param rate null for a limit of the calls in flight alone; so is {@code capacity}
+     * @param inFlight null for any number
      */
     record ChangedDescriptor(
             @JsonProperty("for") String target,

@@ -20,6 +20,8 @@ import io.ratelimit.remote.lease.LeasedBucket.Lease;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Future;
 import java.util.function.BiFunction;
@@ -251,6 +253,7 @@ public final class Leases {
         if (maxTokens < MIN_RENEWAL || !bucket.isBusy(now) || !bucket.startRequest()) {
             return;
         }
+        CompletableFuture<Void> started = Objects.requireNonNull(bucket.request());
         try {
             background.execute(() -> {
                 try {
@@ -259,8 +262,10 @@ public final class Leases {
                     bucket.endRequest();
                 }
             });
-        } catch (RuntimeException | Error notStarted) { // as without a thread; this call has its tokens
-            bucket.endRequest();
+        } catch (RuntimeException | Error failed) { // as without a thread; this call has its tokens
+            if (!started.isDone()) { // else it ran in this thread, and another may have started a request since
+                bucket.endRequest();
+            }
         }
     }
 
