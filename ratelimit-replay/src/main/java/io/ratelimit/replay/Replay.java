@@ -149,7 +149,7 @@ final class Replay {
                     result.countUndecided(unlogged);
                 } else if (charge != null) {
                     charges.add(charge);
-                    result.withoutStatus += policy.refundedStatuses() != null && entry.status == 0 ? 1 : 0;
+                    result.withoutStatus += entry.status == 0 && policy.refundedStatuses() != null ? 1 : 0;
                 }
             }
         }

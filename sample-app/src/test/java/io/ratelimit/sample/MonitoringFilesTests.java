@@ -132,7 +132,7 @@ class MonitoringFilesTests {
         Path prometheus = prometheus();
         int listens = freePort();
         Files.writeString(directory.resolve("prometheus.yml"), """
-                global: { scrape_interval: 500ms, evaluation_interval: 500ms }
+                global: { scrape_interval: 1s, evaluation_interval: 1s }
                 rule_files: [%s]
                 scrape_configs:
                   - job_name: sample

@@ -12,9 +12,6 @@ record IpAddress(long high, long low) {
 
     private static final long MAPPED = 0xffffL;
 
-    /** The first 64 bits of 64:ff9b::/96, under which translators of RFC 6052 show IPv4 clients to IPv6 servers. */
-    private static final long TRANSLATED = 0x64_ff9b_0000_0000L;
-
     /** The number of bits in a mapped address before those of IPv4. */
     static final int MAPPED_PREFIX = 96;
 
@@ -45,12 +42,11 @@ record IpAddress(long high, long low) {
     }
 
     /**
-     * Returns the canonical form: dotted for IPv4, also behind a translator; for IPv6 the network, because a client has all
-     * addresses of such a network.
+     * Returns the canonical form: dotted for IPv4; for IPv6 the network, because a client has all addresses of such a
+     * network.
      */
     String text(int ipv6Prefix) {
-        boolean translated = high == TRANSLATED && low >>> 32 == 0;
-        return isIpv4() || translated ? dotted() : network(ipv6Prefix);
+        return isIpv4() ? dotted() : network(ipv6Prefix);
     }
 
     String dotted() {

@@ -64,7 +64,8 @@ final class RequestLedger {
 
     /** Enters a phase, and returns whether the phase decides about the request: for the first time, and where it may. */
     boolean enter(Phase phase, HttpServletRequest request, DispatcherType dispatch) {
-        if (!isCharged(phase, request, dispatch)) {
+        boolean again = (enteredPhases & 1 << phase.ordinal()) != 0 && !cameBy(dispatch);
+        if (again || !isCharged(phase, request, dispatch)) {
             return false;
         }
         if (phase == Phase.AFTER_AUTHENTICATION

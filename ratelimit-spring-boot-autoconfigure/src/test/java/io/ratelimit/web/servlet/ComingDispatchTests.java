@@ -102,6 +102,7 @@ class ComingDispatchTests {
     @ValueSource(strings = {"/forwarded/slow", "/suspended/slow"})
     void itsRejectionIsDelayed(String path) {
         assertThat(server.http().get(path).status()).isEqualTo(200);
+        awaitNoneInFlight(server, "busy");
         CompletableFuture<Response> refused = get(path);
         await().until(() -> {
             server.advance(Duration.ofSeconds(1));
