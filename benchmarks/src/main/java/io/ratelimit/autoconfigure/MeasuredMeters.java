@@ -11,6 +11,7 @@ public final class MeasuredMeters {
 
     /** Returns the listener that counts decisions. */
     public static ThrottleListener create(MeterRegistry registry) {
-        return new RateLimitMeters(registry, policy -> "local", ThrottlePolicy::limitsInFlight);
+        return new RateLimitMeters(
+                registry, policy -> "local", ThrottlePolicy::limitsInFlight, ThrottlePolicy::isGlobal);
     }
 }
