@@ -121,8 +121,10 @@ final class Browser implements ExecutionCondition, BeforeAllCallback, BeforeEach
         }
     }
 
+    /** Opens a page, and waits until its scripts have run: the driver may return before, on a busy machine. */
     void open(String url) {
         driver.get(url);
+        await().until(() -> "complete".equals(run("return document.readyState")));
     }
 
     /** Sets the size of the page, which may be narrower than a window. */
