@@ -251,7 +251,7 @@ class RedisInFlightTests {
                           policies.pool: { in-flight: 3 }
                         """))
                 .rootCause()
-                .hasMessageContaining("'pool' limits the requests in flight")
-                .hasMessageContaining("redis without scripts");
+                .hasMessage(
+                        "The throttle policy 'pool' limits the requests in flight, which Redis without scripts doesn't count.");
     }
 }
