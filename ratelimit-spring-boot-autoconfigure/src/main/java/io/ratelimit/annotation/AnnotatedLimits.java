@@ -3,6 +3,7 @@ package io.ratelimit.annotation;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.PolicyThrottler;
 import io.ratelimit.Rate;
+import io.ratelimit.Shares;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
@@ -120,18 +121,24 @@ final class AnnotatedLimits {
     }
 
     /**
-     * Checks that a policy has the one tier of an annotation's calls, which would otherwise have the policy's own rate.
+     * Checks that one of an annotation's policies has the one tier of its calls. The others apply with their own rates.
      *
      * @param tier empty or null if the calls have none, or may be in any
      */
-    static void checkTier(@Nullable String tier, ThrottlePolicy policy, SourceLocation location) {
-        Set<String> tiers = policy.shares() == null
-                ? policy.tiers().keySet()
-                : policy.shares().names();
-        if (tier != null && !tier.isEmpty() && !tiers.contains(tier)) {
+    static void checkTier(@Nullable String tier, List<AnnotatedPolicy> limits, SourceLocation location) {
+        if (tier == null || tier.isEmpty()) {
+            return;
+        }
+        Set<String> tiers = new TreeSet<>();
+        for (AnnotatedPolicy limit : limits) {
+            Shares shares = limit.policy().shares();
+            tiers.addAll(shares == null ? limit.policy().tiers().keySet() : shares.names());
+        }
+        if (!tiers.contains(tier)) {
+            String names = limits.stream().map(limit -> limit.policy().name()).collect(Collectors.joining("', '"));
             throw location.invalid(
-                    "has the tier '" + tier + "', but those of the throttle policy '" + policy.name() + "' are: "
-                            + String.join(", ", new TreeSet<>(tiers)),
+                    "has the tier '" + tier + "', but those of the throttle policy '" + names + "' are: "
+                            + String.join(", ", tiers),
                     "Add the tier, or correct its name"
                             + RateLimitConfigurationException.nearest(tier, tiers)
                                     .map(nearest -> ": did you mean '" + nearest + "'?")

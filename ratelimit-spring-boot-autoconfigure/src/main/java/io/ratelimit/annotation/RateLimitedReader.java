@@ -60,8 +60,9 @@ final class RateLimitedReader {
         CallValue tier = expression("tier");
         Duration maxWait = maxWait();
         Fallback fallback = fallback();
-        return limits().peek(this::checkRate)
-                .peek(limit -> AnnotatedLimits.checkTier(onlyTier(tier, limit), limit.policy(), location))
+        List<AnnotatedPolicy> limits = limits().peek(this::checkRate).toList();
+        AnnotatedLimits.checkTier(onlyTier(tier, limits.get(0)), limits, location);
+        return limits.stream()
                 .map(limit -> new MethodCharge(
                         location.annotation(),
                         limit,

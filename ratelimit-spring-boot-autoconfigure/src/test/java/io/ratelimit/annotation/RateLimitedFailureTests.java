@@ -178,6 +178,18 @@ class RateLimitedFailureTests {
     }
 
     @Test
+    void aConstantTierIsOneOfOneOfThePolicies() {
+        runner.withPropertyValues(
+                        "ratelimit.policies.search.tiers.gold.rate=9/1h",
+                        "ratelimit.policies.burst.rate=5/1s",
+                        "ratelimit.policies.burst.key=user",
+                        "ratelimit.policies.burst.applies-to=annotated",
+                        "ratelimit.policies.burst.tiers.silver.rate=9/1s")
+                .withBean(GoldOfTwoPolicies.class)
+                .run(context -> assertThat(context).hasNotFailed());
+    }
+
+    @Test
     void aConstantCostFitsWhatAShareLeavesToItsCalls() {
         ApplicationContextRunner shares = runner.withPropertyValues(
                 "ratelimit.policies.search.rate=4/1h", "ratelimit.policies.search.shares.pro.leave=30%");
@@ -525,6 +537,13 @@ class RateLimitedFailureTests {
 
     static class MissingTiers {
         @RateLimited(policy = "search", tier = "'gold'")
+        void call() {}
+    }
+
+    static class GoldOfTwoPolicies {
+        @RateLimited(
+                policy = {"search", "burst"},
+                tier = "'gold'")
         void call() {}
     }
 
