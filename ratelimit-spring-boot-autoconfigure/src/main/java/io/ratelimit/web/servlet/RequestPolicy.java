@@ -29,37 +29,28 @@ public final class RequestPolicy {
     private final PolicyThrottler throttler;
     private final RequestKey key;
     private final RequestCost cost;
-    private final FailureListener failures;
     private final Phase phase;
-    private final boolean keepsCharges;
     private final Selection selection;
+    private final boolean keepsCharges;
     private final @Nullable RefundOn refundOn;
     private final @Nullable Settle settle;
 
-    /**
-     * @param throttler answers for the policy
-     * @param failures is notified when the cost or the condition can't be evaluated
-     * @param refundOn the responses that give the tokens back, or null if there are none
-     */
+    /** @param throttler answers for the policy */
     RequestPolicy(
             PolicyThrottler throttler,
             RequestKey key,
             RequestCost cost,
-            FailureListener failures,
             Phase phase,
-            boolean keepsCharges,
             Selection selection,
-            @Nullable RefundOn refundOn,
-            @Nullable Settle settle) {
+            Afterwards afterwards) {
         this.throttler = throttler;
         this.key = key;
         this.cost = cost;
-        this.failures = failures;
         this.phase = phase;
-        this.keepsCharges = keepsCharges;
         this.selection = selection;
-        this.refundOn = refundOn;
-        this.settle = settle;
+        this.keepsCharges = afterwards.keepsCharges();
+        this.refundOn = afterwards.refundOn();
+        this.settle = afterwards.settle();
     }
 
     /** Returns the key that selects the bucket of a request. */
@@ -72,8 +63,9 @@ public final class RequestPolicy {
         return cost;
     }
 
+    /** Returns what is notified when the cost or the condition can't be evaluated. */
     FailureListener failures() {
-        return failures;
+        return key.failures();
     }
 
     /** Returns the phase in which the policy decides. */
@@ -114,14 +106,14 @@ public final class RequestPolicy {
     Charge charge(ServletRequestFacts request) {
         ThrottlePolicy policy = policy();
         return concerns(request, policy)
-                ? key.charge(policy, cost.tokens(request, policy.name(), failures), request)
+                ? key.charge(policy, cost.tokens(request, policy.name(), failures()), request)
                 : null;
     }
 
     /** Returns whether the policy covers a request by its method and the condition. */
     boolean concerns(ServletRequestFacts request, ThrottlePolicy policy) {
         RequestCondition condition = selection.condition();
-        return coversMethod(request) && (condition == null || condition.matches(request, policy.name(), failures));
+        return coversMethod(request) && (condition == null || condition.matches(request, policy.name(), failures()));
     }
 
     /** Returns whether the policy gives back the tokens of any requests. */
@@ -159,7 +151,7 @@ public final class RequestPolicy {
      */
     void settle(Answer taken, Callable<? extends @Nullable Object> actual, Throttlers throttlers, boolean mayWait) {
         if (settle != null) {
-            cost.settle(taken, actual, "its actual cost, " + settle, throttlers, mayWait, failures);
+            cost.settle(taken, actual, "its actual cost, " + settle, throttlers, mayWait, failures());
         }
     }
 
@@ -206,6 +198,18 @@ public final class RequestPolicy {
     public boolean covers(PathContainer path) {
         return selection.covers(RequestPath.of(path));
     }
+
+    /**
+     * What becomes of the tokens that a request took.
+     *
+     * @param keepsCharges whether they stay taken if a later policy denies the request
+     * @param refundOn the responses that give them back; null if there are none
+     * @param settle the place of the actual cost; null if the cost is final
+     */
+    record Afterwards(
+            boolean keepsCharges,
+            @Nullable RefundOn refundOn,
+            @Nullable Settle settle) {}
 
     /**
      * The requests that a policy covers.

@@ -74,12 +74,10 @@ record RequestPolicyReader(
                 throttlers.get(configured.name()),
                 policies.key(configured, throttlers.listener()),
                 policies.cost(configured),
-                policies.failures(),
                 Phase.of(RateLimitProperties.property(configured.name()), policy, authenticates),
-                keepsCharges,
                 selection,
-                refundOn(configured.property("refund-on"), policy.refundOn()),
-                policy.settle());
+                new RequestPolicy.Afterwards(
+                        keepsCharges, refundOn(configured.property("refund-on"), policy.refundOn()), policy.settle()));
     }
 
     private static void checkTier(ConfiguredPolicy policy) {

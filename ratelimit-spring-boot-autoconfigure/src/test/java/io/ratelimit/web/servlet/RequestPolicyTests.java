@@ -35,12 +35,9 @@ class RequestPolicyTests {
                 new GlobalThrottler(ThrottlePolicy.of("policy", BucketSpec.of("1/1s"))),
                 new RequestKey(List.of(), MissingKey.DENY, RequestPolicyTests::failed, ThrottleListener.NONE),
                 RequestCost.of(1),
-                RequestPolicyTests::failed,
                 Phase.BEFORE_AUTHENTICATION,
-                false,
                 new RequestPolicy.Selection(patterns(paths), patterns(excludePaths), Set.of(), null),
-                null,
-                null);
+                new RequestPolicy.Afterwards(false, null, null));
     }
 
     private static void failed(String policy, String what, String why) {
