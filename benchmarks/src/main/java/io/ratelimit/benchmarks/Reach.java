@@ -27,6 +27,10 @@ final class Reach {
         keys(text, 1_000_000, ClientKeys.Order.UNIFORM, "0.8 × the map of longs");
         memory(text);
         filter(text);
+        text.row(
+                "1,000 policies with disjoint paths, to one",
+                "2 ×",
+                ratio(disjointPaths(1_000).ratioTo(disjointPaths(1))));
         listener(text);
         demand(text);
         plans(text);
@@ -112,6 +116,11 @@ final class Reach {
                 number(results.beyondFloor(allowed) / 1000, 2) + " µs, " + number(allowed.bytes(), 0) + " bytes");
     }
 
+    private Measurement disjointPaths(int policies) {
+        return Measurement.of(
+                results.growth(), "answer", policies, GrowthBenchmark.Growing.POLICIES_WITH_DISJOINT_PATHS);
+    }
+
     private void listener(Markdown text) {
         text.row(
                 "meters and keys denied most, for a decision of two policies, allowed / denied",
@@ -170,7 +179,7 @@ final class Reach {
                         + ratio(results.cpu("fixed-allowed")));
         text.row(
                 "HTTP, all refused: CPU a request",
-                "as hand-written",
+                "0.66 × an allowed one without limits",
                 cpu("refused") + "; the same answer from a filter that always sends the same rejection "
                         + ratio(results.cpu("fixed-refused")));
     }
