@@ -100,6 +100,9 @@ final class StripedBucket extends TokenBucket {
     }
 
     private boolean takeLocked(long tokens, int stripe) {
+        if (!state().scale().fits(tokens)) {
+            return false;
+        }
         Slice slice = slices.get(stripe);
         if (slice != null && slice.take(tokens, time())) {
             return true;
@@ -110,19 +113,22 @@ final class StripedBucket extends TokenBucket {
         long nanos = time().nanoTime();
         long rest = slice == null ? 0 : slice.rest(nanos);
         long price = state().scale().price(tokens);
-        return state().scale().fits(tokens)
-                && (open(stripe, price, rest, nanos) || lent && open(stripe, price, 0, gather()));
+        return open(stripe, price, rest, nanos) || lent && open(stripe, price, 0, gather());
     }
 
-    /** Takes the price, less the rest of the stripe's slice, and opens a new slice behind it; or takes nothing. */
+    /**
+     * Takes the price, less the rest of the stripe's slice, and opens a new slice behind it; or takes nothing. A rest above the
+     * price is that of a slice whose closing ended in an error: a slice in its place could overlap others.
+     */
     private boolean open(int stripe, long price, long rest, long nanos) {
         BucketState state = state();
         long left = state.scale().full() - state.missing(nanos) + rest - price;
-        if (left < 0) {
+        if (left < 0 || rest > price) {
             return false;
         }
         long maxSize = Math.min(state.scale().full() / PARTS, left / 2) / slices.length();
         long size = maxSize / MIN_CALLS >= price ? maxSize : 0;
+        slices.set(stripe, null); // before the take: an error must not leave a rest that is paid for twice
         long end = state.takeTicks(price - rest + size, nanos);
         slices.set(stripe, size == 0 ? null : new Slice(state.scale(), end - size, end));
         lent = lent || size > 0;

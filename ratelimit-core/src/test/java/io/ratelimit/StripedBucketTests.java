@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.ratelimit.Decision.Outcome;
 import java.time.Duration;
@@ -84,6 +85,47 @@ class StripedBucketTests {
         assertThat(bucket.tryAcquire(99)).isTrue();
         assertThat(bucket.tryAcquire(Long.MAX_VALUE)).isFalse();
         assertThat(bucket.decide(1).outcome()).isEqualTo(Outcome.DENIED);
+    }
+
+    /** A new slice where another one lies would pay the same time twice. */
+    @Test
+    void aCostThatNeverFitsLeavesTheSlicesBehindOneAnother() {
+        StripedBucket bucket = striped(BucketSpec.of("1/1s").withCapacity(1_000), 2);
+        assertThat(bucket.tryAcquire(1, 0) && bucket.tryAcquire(1, 1)).isTrue();
+        assertThat(bucket.tryAcquire(1_001, 0)).isFalse();
+        assertThat(bucket.tryAcquire(1, 0)).isTrue();
+        time.advance(Duration.ofSeconds(127));
+        assertThat(takeAll(bucket)).isEqualTo(1_000);
+    }
+
+    @Test
+    void aClockThatThrowsLeavesTheSlicesBehindOneAnother() {
+        HeldUpTimeSource clock = new HeldUpTimeSource(Duration.ZERO);
+        StripedBucket bucket = new StripedBucket(BucketSpec.of("1/1s").withCapacity(1_000), 2, clock);
+        assertThat(bucket.tryAcquire(1, 0) && bucket.tryAcquire(1, 1)).isTrue();
+        failThirdReading(clock);
+        assertThatIllegalStateException().isThrownBy(() -> bucket.tryAcquire(130, 0));
+        assertThat(bucket.tryAcquire(1, 0)).isTrue();
+        clock.holdUpNextReader(Duration.ofSeconds(127), () -> {});
+        clock.nanoTime();
+        assertThat(takeAll(bucket)).isEqualTo(1_000);
+    }
+
+    /** Fails where a slice has been closed, and no other is open yet. */
+    private static void failThirdReading(HeldUpTimeSource clock) {
+        Runnable third = () -> {
+            throw new IllegalStateException("no time");
+        };
+        Runnable second = () -> clock.holdUpNextReader(Duration.ZERO, third);
+        clock.holdUpNextReader(Duration.ZERO, () -> clock.holdUpNextReader(Duration.ZERO, second));
+    }
+
+    private static int takeAll(StripedBucket bucket) {
+        int taken = 0;
+        while (bucket.tryAcquire(1, 1) || bucket.tryAcquire(1, 0)) {
+            taken++;
+        }
+        return taken;
     }
 
     @Test
