@@ -12,8 +12,14 @@ public interface Backend {
     /** Returns the health as the latest calls have shown it; makes no call. */
     State state();
 
-    /** Makes a call that takes no tokens, so that {@link #state()} is up to date. Never throws. */
-    default void probe() {}
+    /**
+     * Makes a call that takes no tokens, so that {@link #state()} is up to date. Never throws.
+     *
+     * @return whether the call succeeded. A backend is misconfigured also if it fails only the calls of one policy or key
+     */
+    default boolean probe() {
+        return state().condition() == Condition.UP;
+    }
 
     /** Registers a listener for future calls. A backend that doesn't count calls ignores it. */
     default void addListener(Listener listener) {}

@@ -116,6 +116,7 @@ final class BackendHealth {
     synchronized void misconfigured(BackendException failure) {
         long now = time.nanoTime();
         misconfiguredAt = now;
+        recovered();
         if (state.condition() != Condition.MISCONFIGURED) {
             state = Backend.State.failed(failure);
         }

@@ -58,8 +58,8 @@ final class ResilientCalls implements Backend {
     }
 
     @Override
-    public void probe() {
-        call(probe);
+    public boolean probe() {
+        return call(probe) != null;
     }
 
     @Override

@@ -158,6 +158,27 @@ class BackendHealthTests extends FailoverScenario {
         assertThat(lines()).last().isEqualTo("INFO Redis is no longer misconfigured");
     }
 
+    /** As after a failover, when the old primary has become a replica. */
+    @Test
+    void anOutageThatEndsAsAMisconfigurationHasALineForItsEnd() {
+        breakUntilOpen();
+        redis.fail(new BackendException("READONLY", null, true));
+        time.advance(CircuitBreaker.PAUSE);
+        assertThat(store.backend().probe()).isFalse();
+        redis.mend();
+        assertThat(store.backend().probe()).isTrue();
+        time.advance(Duration.ofSeconds(10));
+        assertThat(store.backend().probe()).isTrue();
+
+        assertThat(lines())
+                .containsExactly(
+                        UNAVAILABLE,
+                        AVAILABLE,
+                        "ERROR Redis is misconfigured (READONLY): until this is corrected, 'on-backend-failure'"
+                                + " decides for each call that fails",
+                        "INFO Redis is no longer misconfigured");
+    }
+
     @Test
     void aMisconfigurationEndsAfterTenSecondsWithoutAFailure() {
         redis.fail(new BackendException("WRONGTYPE", null, true));

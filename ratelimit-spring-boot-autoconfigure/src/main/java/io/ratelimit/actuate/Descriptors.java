@@ -99,11 +99,14 @@ final class Descriptors {
      */
     record OutageDescriptor(String rule, @Nullable Double share) {
 
-        /** Returns the decisions of a policy at present; null if its backend is up, or its buckets are in memory. */
+        /**
+         * Returns the decisions of a policy at present; null if its backend isn't down, or its buckets are in memory. A
+         * backend that is misconfigured may fail for few keys.
+         */
         static @Nullable OutageDescriptor of(PolicyThrottler throttler, FailureRule rule, double share) {
             Backend backend = throttler.backend();
             ThrottlePolicy policy = throttler.policy();
-            if (backend == null || policy.mode() == Mode.OFF || backend.state().condition() == Condition.UP) {
+            if (backend == null || policy.mode() == Mode.OFF || backend.state().condition() != Condition.DOWN) {
                 return null;
             }
             if (rule == FailureRule.LOCAL && !FailoverBucketStore.isNone(share, policy.spec())) {

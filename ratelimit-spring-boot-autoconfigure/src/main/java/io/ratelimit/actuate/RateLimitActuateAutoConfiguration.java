@@ -220,7 +220,9 @@ final class RateLimitActuateAutoConfiguration {
 
     /**
      * A health indicator for the backend of the limits. It is down only if requests are denied because the backend fails. Where
-     * a fallback decides instead, it stays up: a load balancer must not take all instances out of rotation then.
+     * a fallback decides instead, it stays up: a load balancer must not take all instances out of rotation then. It also stays
+     * up if the backend is misconfigured for some calls and the call of the check succeeds: one broken key would otherwise
+     * take all instances out.
      *
      * <p>Each check probes the backend. An outage or a misconfiguration shows without traffic, and so does its end: an instance
      * out of rotation gets no requests that would show it.
@@ -247,18 +249,24 @@ final class RateLimitActuateAutoConfiguration {
                     .map(PolicyThrottler::policy)
                     .toList();
             if (backend != null && !remote.isEmpty()) {
-                backend.probe();
-                report(builder, backend.name(), backend.state(), remote);
+                boolean answers = backend.probe();
+                report(builder, backend.name(), answers, backend.state(), remote);
             }
         }
 
-        private void report(Health.Builder builder, String name, Backend.State state, List<ThrottlePolicy> remote) {
-            List<String> denying = state.condition() == Condition.UP
-                    ? List.of()
-                    : remote.stream()
+        private void report(
+                Health.Builder builder,
+                String name,
+                boolean answers,
+                Backend.State state,
+                List<ThrottlePolicy> remote) {
+            boolean fails = state.condition() == Condition.DOWN || state.condition() != Condition.UP && !answers;
+            List<String> denying = fails
+                    ? remote.stream()
                             .filter(policy -> policy.mode() == Mode.ENFORCE && denies.test(policy))
                             .map(ThrottlePolicy::name)
-                            .toList();
+                            .toList()
+                    : List.of();
             builder.withDetail("backend", name)
                     .withDetail("condition", state.condition())
                     .withDetail("since", state.since());

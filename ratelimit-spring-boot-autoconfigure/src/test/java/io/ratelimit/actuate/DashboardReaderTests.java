@@ -208,6 +208,14 @@ class DashboardReaderTests {
         assertThat(policy(data, "users").outage()).isNull();
     }
 
+    /** It may fail for a single key: the policy isn't known to reject all. */
+    @Test
+    void aMisconfigurationIsNoOutage() {
+        Backend misconfigured = new FixedBackend(Backend.State.failed(new BackendException("WRONGTYPE", null, true)));
+        NoSnapshotStore store = new NoSnapshotStore(BucketStore.local(time), misconfigured);
+        assertThat(policy(read(throttlers(store, ALL), 0), "all").outage()).isNull();
+    }
+
     /** The clock advances by 0.3 ms with each reading, so a refresh of 1 ms covers three policies. */
     @Test
     void aRefreshStopsAfterAMillisecondAndTheNextOneContinues() {

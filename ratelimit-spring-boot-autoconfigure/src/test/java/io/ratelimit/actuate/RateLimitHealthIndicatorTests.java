@@ -22,6 +22,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.springframework.boot.health.contributor.Health;
 import org.springframework.boot.health.contributor.Status;
@@ -101,6 +102,18 @@ class RateLimitHealthIndicatorTests {
                 .containsEntry("refusing", List.of("deny"));
     }
 
+    /** One broken key must not take all instances out of rotation. */
+    @ParameterizedTest
+    @CsvSource({"MISCONFIGURED, UP", "DOWN, DOWN"})
+    void isUpIfABackendThatIsMisconfiguredForSomeCallsAnswersTheCheck(Condition condition, Status status) {
+        remote.condition = condition;
+        remote.answers = true;
+        Health health = health(ThrottlePolicy.of("deny", SPEC));
+        assertThat(health.getStatus()).isEqualTo(status);
+        assertThat(health.getDetails()).containsEntry("condition", condition).containsEntry("cause", "it is broken");
+        assertThat(health.getDetails().containsKey("refusing")).isEqualTo(condition == Condition.DOWN);
+    }
+
     @Test
     void isUpIfAFallbackDecides() {
         remote.condition = Condition.DOWN;
@@ -117,6 +130,7 @@ class RateLimitHealthIndicatorTests {
 
         private Condition condition = Condition.UP;
         private @Nullable Condition afterProbe;
+        private boolean answers;
         private int probes;
 
         @Override
@@ -130,9 +144,10 @@ class RateLimitHealthIndicatorTests {
         }
 
         @Override
-        public void probe() {
+        public boolean probe() {
             probes++;
             condition = afterProbe == null ? condition : afterProbe;
+            return answers || condition == Condition.UP;
         }
     }
 }

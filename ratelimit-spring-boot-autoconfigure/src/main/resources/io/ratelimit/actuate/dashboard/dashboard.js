@@ -545,7 +545,8 @@ function showBackends(backends) {
     const item = element('li', up ? '' : 'failing');
     item.append(element('b', '', `${name} is ${{ UP: 'up', DOWN: 'unavailable', MISCONFIGURED: 'misconfigured' }[condition]}`),
         ` since ${new Date(since).toLocaleString()}${cause ? `: ${cause}` : ''}`);
-    if (!up) item.append(element('p', '', `Until ${condition === 'DOWN' ? 'it is back' : 'that is mended'}: ${effectsText()}.`));
+    if (!up) item.append(element('p', '', condition === 'DOWN' ? `Until it is back: ${effectsText()}.`
+        : 'Until that is mended: “on-backend-failure” decides for each call that fails.'));
     return item;
   }));
 }

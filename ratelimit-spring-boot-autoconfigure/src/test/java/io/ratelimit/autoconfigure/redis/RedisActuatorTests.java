@@ -216,6 +216,27 @@ class RedisActuatorTests {
         }
     }
 
+    /** The key of another application, or a right that only this policy needs. */
+    @Test
+    void aKeyThatFailsTakesNoInstanceOutOfRotation() {
+        try (RedisApplication application = start("deny")) {
+            assertThat(application.status("/strict")).isEqualTo(200);
+            redis.keys().stream()
+                    .filter(key -> key.contains(":strict:"))
+                    .forEach(key -> redis.ask(commands -> {
+                        commands.del(key);
+                        return commands.lpush(key, "none of ours");
+                    }));
+            assertThat(application.status("/strict")).isEqualTo(503);
+
+            Map<String, Object> details = health(application, 200, ".details");
+            assertThat(details).containsEntry("condition", "MISCONFIGURED").doesNotContainKey("refusing");
+            assertThat((String) details.get("cause")).contains("WRONGTYPE");
+            assertThat(RedisActuatorTests.<Map<String, Object>>ask(application, "/strict", "$"))
+                    .doesNotContainKey("outage");
+        }
+    }
+
     /** An instance that a load balancer has removed gets no requests. */
     @Test
     void theEndOfAMisconfigurationShowsWithoutRequests() {
@@ -226,10 +247,13 @@ class RedisActuatorTests {
             health(application, 503, ".status");
             redis.ask(RedisCommands::replicaofNoOne);
 
-            time.advance(Duration.ofSeconds(10).minusNanos(1));
-            health(application, 503, ".status");
-            time.advance(Duration.ofNanos(1));
             await().until(() -> application.get("/actuator/health").statusCode() == 200);
+            time.advance(Duration.ofSeconds(10).minusNanos(1));
+            assertThat(RedisActuatorTests.<String>health(application, 200, ".details.condition"))
+                    .isEqualTo("MISCONFIGURED");
+            time.advance(Duration.ofNanos(1));
+            assertThat(RedisActuatorTests.<String>health(application, 200, ".details.condition"))
+                    .isEqualTo("UP");
         }
     }
 
