@@ -46,11 +46,15 @@ final class OpenRequests {
 
     private void schedule() {
         if (!scheduled.get() && scheduled.compareAndSet(false, true)) {
-            time.maintainAt(time.nanoTime() + INTERVAL_NANOS, this::completeLost);
+            long due = time.nanoTime() + INTERVAL_NANOS;
+            time.maintainAt(due, () -> completeLost(due));
         }
     }
 
-    private void completeLost() {
+    private void completeLost(long due) {
+        if (time.nanoTime() - due < 0) {
+            return; // the clock was closed, and makes its calls early
+        }
         scheduled.set(false);
         open.removeIf(Completion::completeIfLost);
         if (!open.isEmpty()) {
