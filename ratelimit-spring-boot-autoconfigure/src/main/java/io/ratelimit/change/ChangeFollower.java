@@ -296,11 +296,7 @@ final class ChangeFollower {
             verifyScope(limits.throttler(limit));
             DatedChange change = DatedChange.of(board.verify(text, signed), limits.configured(limit));
             verifyOrder(text, change.since());
-            if (change.isPast(now())) {
-                limits.end(limit);
-            } else {
-                limits.apply(limit, change);
-            }
+            limits.follow(limit, change, now());
             followed.put(text, signed);
             return null;
         } catch (IllegalArgumentException unusable) {

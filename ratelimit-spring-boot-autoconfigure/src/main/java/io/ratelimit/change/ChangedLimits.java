@@ -24,6 +24,9 @@ final class ChangedLimits {
     private final Throttlers throttlers;
     private final Map<Limit, DatedChange> changes = new HashMap<>();
 
+    /** The changes for all instances that have ended by their time. They hold again if the clock was wrong then. */
+    private final Map<Limit, DatedChange> ended = new HashMap<>();
+
     ChangedLimits(Throttlers throttlers) {
         this.throttlers = throttlers;
     }
@@ -80,24 +83,56 @@ final class ChangedLimits {
     synchronized void apply(Limit limit, DatedChange change) {
         reconfigure(limit, change.spec());
         changes.put(limit, change);
+        ended.remove(limit);
+    }
+
+    /** Like {@link #apply}, for a change for all instances that may have ended before this instance saw it. */
+    synchronized void follow(Limit limit, DatedChange change, Instant now) {
+        if (change.isPast(now)) {
+            end(limit);
+            ended.put(limit, change);
+        } else {
+            apply(limit, change);
+        }
     }
 
     synchronized void revert(Limit limit) {
         BucketSpec configured = configured(limit);
         changes.remove(limit);
+        ended.remove(limit);
         reconfigure(limit, configured);
     }
 
+    /** Ends the changes that are past, and resumes those that no longer are: the clock of the board was ahead and is set back. */
     synchronized void endPast(Instant now) {
+        Map.copyOf(ended).forEach((limit, change) -> {
+            if (!change.isPast(now)) {
+                resume(limit, change);
+            }
+        });
         Map.copyOf(changes).forEach((limit, change) -> {
             if (change.isPast(now)) {
-                end(limit);
+                follow(limit, change, now);
             }
         });
     }
 
+    /** Applies a change again that had ended, unless the limit was changed by code since. */
+    private void resume(Limit limit, DatedChange change) {
+        ended.remove(limit);
+        try {
+            if (spec(limit).equals(configured(limit))) {
+                apply(limit, change);
+            }
+        } catch (IllegalArgumentException refused) {
+            logger.warn("The change of '" + limit.text() + "' for all instances holds again, as the clock was set back,"
+                    + " but is refused, so the present limit stays: " + refused.getMessage());
+        }
+    }
+
     /** Ends the change of a limit for all instances, unless the limit was changed on this instance since. */
     synchronized void end(Limit limit) {
+        ended.remove(limit);
         DatedChange change = changes.get(limit);
         if (change == null || !change.forAll()) {
             return;

@@ -203,6 +203,53 @@ class LimitChangesTests {
         assertThat(spec()).isEqualTo(CONFIGURED);
     }
 
+    /** As after a failover to a replica with a wrong clock, and after its correction. */
+    @Test
+    void aChangeHoldsAgainIfTheClockOfTheSharedPlaceWasAhead() {
+        changeForAll("7", "1h");
+        changes.start();
+        assertThat(specAt(Duration.ofHours(3))).isEqualTo(CONFIGURED);
+        assertThat(specAt(Duration.ofMinutes(1))).isEqualTo(CHANGED);
+        assertThat(specAt(Duration.ofHours(1))).isEqualTo(CONFIGURED);
+    }
+
+    @Test
+    void anInstanceThatStartsWhileTheClockIsAheadFollowsTheChangeLater() {
+        shared.values.put("api", CHANGE + " until=2026-11-22T15:00:00Z");
+        shared.now = START.plus(Duration.ofHours(3));
+        changes.start();
+        assertThat(spec()).isEqualTo(CONFIGURED);
+        assertThat(specAt(Duration.ZERO)).isEqualTo(CHANGED);
+    }
+
+    @Test
+    void aClockThatIsSetBackLeavesALaterChangeOfThisInstance() {
+        changeForAll("7", "1h");
+        changes.start();
+        assertThat(specAt(Duration.ofHours(3))).isEqualTo(CONFIGURED);
+        changes.changeHere("api", null, null, "1", null);
+        assertThat(specAt(Duration.ZERO)).isEqualTo(CONFIGURED.withCapacity(1));
+        changes.revert("api", null);
+        assertThat(specAt(Duration.ZERO)).isEqualTo(CONFIGURED);
+    }
+
+    @Test
+    void aChangeThatWasRemovedAfterItsEndDoesNotHoldAgain() {
+        changeForAll("7", "1h");
+        changes.start();
+        specAt(Duration.ofHours(3));
+        shared.values.clear();
+        specAt(Duration.ofHours(3));
+        assertThat(specAt(Duration.ZERO)).isEqualTo(CONFIGURED);
+    }
+
+    /** Returns the limit after a reading at a time of the shared place, from the start of the test. */
+    private BucketSpec specAt(Duration sinceStart) {
+        shared.now = START.plus(sinceStart);
+        time.advance(READING);
+        return spec();
+    }
+
     @Test
     void whatHoldsStaysWhileTheSharedPlaceIsUnavailable() {
         changeForAll("7", null);
