@@ -5,9 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.github.resilience4j.bulkhead.BulkheadFullException;
-import io.github.resilience4j.bulkhead.BulkheadRegistry;
 import io.github.resilience4j.bulkhead.annotation.Bulkhead;
-import io.ratelimit.Decision;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimitExceededException;
 import io.ratelimit.annotation.RateLimited;
@@ -20,13 +18,16 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.springframework.context.annotation.Import;
+import org.springframework.resilience.InvocationRejectedException;
 import org.springframework.resilience.annotation.ConcurrencyLimit;
+import org.springframework.resilience.annotation.ConcurrencyLimit.ThrottlePolicy;
 import org.springframework.resilience.annotation.EnableResilientMethods;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
@@ -38,7 +39,7 @@ class BulkheadMigrationTests {
 
     private static final MigrationPage PAGE = MigrationPage.of("bulkhead");
     private static final String OURS_OFF = "ratelimit.enabled=false";
-    static final Reports reports = new Reports();
+    private static final Reports reports = new Reports();
 
     private final List<CompletableFuture<?>> running = new ArrayList<>();
 
@@ -154,41 +155,46 @@ class BulkheadMigrationTests {
     void aLimitForEachUserIsAKey() {
         try (RunningApplication application = RunningApplication.start(
                 BeforeApplication.class, PAGE.before("A limit for each user"), OURS_OFF, ALL_LIBRARIES)) {
-            BulkheadRegistry registry = application.bean(BulkheadRegistry.class);
-            limitEachUser("alice", "bob", user -> BulkheadOfUser.export(registry, user));
+            limitEachUser("alice", "bob", application.bean(Before.class)::exportFor);
         }
         try (RunningApplication application =
                 RunningApplication.start(AfterApplication.class, PAGE.after("A limit for each user"))) {
-            Throttlers throttlers = application.bean(Throttlers.class);
-            limitEachUser("alice", "bob", user -> After.export(throttlers, user));
-            assertThat(throttlers.inFlight("export")).isZero();
+            limitEachUser("alice", "bob", application.bean(After.class)::exportFor);
+            assertThat(application.bean(Throttlers.class).inFlight("export")).isZero();
         }
     }
 
-    private interface Export {
-        String of(String user);
-    }
-
-    private void limitEachUser(String user, String other, Export export) {
-        hold(() -> export.of(user));
-        hold(() -> export.of(user));
-        assertThat(export.of(user)).isEqualTo("busy");
-        CompletableFuture<String> ofOther = hold(() -> export.of(other));
+    private void limitEachUser(String user, String other, UnaryOperator<String> export) {
+        hold(() -> export.apply(user));
+        hold(() -> export.apply(user));
+        assertThat(export.apply(user)).isEqualTo("busy");
+        CompletableFuture<String> ofOther = hold(() -> export.apply(other));
         reports.finish();
         assertThat(ofOther.join()).isEqualTo("report");
         running.forEach(CompletableFuture::join);
     }
 
     @Test
-    void springsLimitWaitsWithoutAnEnd() {
+    void springsLimitWaitsWithoutAnEndOrRejectsAtOnce() {
         try (RunningApplication application =
                 RunningApplication.start(BeforeApplication.class, "", OURS_OFF, ALL_LIBRARIES)) {
-            waitForAPlace(application.bean(Before.class)::create);
+            Before before = application.bean(Before.class);
+            waitForAPlace(before::create);
+            rejectAtOnce(before::createAtOnce, InvocationRejectedException.class);
         }
         try (RunningApplication application =
                 RunningApplication.start(AfterApplication.class, PAGE.after("A limited method"))) {
-            waitForAPlace(application.bean(After.class)::create);
+            After after = application.bean(After.class);
+            waitForAPlace(after::create);
+            rejectAtOnce(after::createAtOnce, RateLimitExceededException.class);
         }
+    }
+
+    private void rejectAtOnce(Supplier<String> create, Class<? extends Exception> rejection) {
+        CompletableFuture<String> running = hold(create);
+        assertThatExceptionOfType(rejection).isThrownBy(create::get);
+        reports.finish();
+        assertThat(running.join()).isEqualTo("report");
     }
 
     @EnableResilientMethods
@@ -217,26 +223,28 @@ class BulkheadMigrationTests {
             return "busy";
         }
 
+        @Bulkhead(name = "#user", configuration = "export", fallbackMethod = "busyFor")
+        public String exportFor(String user) {
+            return reports.create();
+        }
+
+        String busyFor(String user, BulkheadFullException refused) {
+            return "busy";
+        }
+
         @ConcurrencyLimit(1)
         public String create() {
+            return reports.create();
+        }
+
+        @ConcurrencyLimit(value = 1, policy = ThrottlePolicy.REJECT)
+        public String createAtOnce() {
             return reports.create();
         }
     }
 
     @RestController
     static class After {
-
-        static String export(Throttlers throttlers, String user) {
-            Decision decision = throttlers.get("export").forKey(user).decide(1);
-            if (!decision.allowed()) {
-                return "busy";
-            }
-            try {
-                return reports.create();
-            } finally {
-                decision.release();
-            }
-        }
 
         @GetMapping("/export")
         @RateLimited("export")
@@ -254,8 +262,22 @@ class BulkheadMigrationTests {
             return "busy";
         }
 
+        @RateLimited(policy = "export", key = "#user", fallback = "busyFor")
+        public String exportFor(String user) {
+            return reports.create();
+        }
+
+        String busyFor(String user, RateLimitExceededException denied) {
+            return "busy";
+        }
+
         @RateLimited(inFlight = "1", maxWait = "30s")
         public String create() {
+            return reports.create();
+        }
+
+        @RateLimited(inFlight = "1")
+        public String createAtOnce() {
             return reports.create();
         }
     }

@@ -3,10 +3,13 @@ package io.ratelimit.migration;
 import static io.ratelimit.migration.RunningApplication.ALL_LIBRARIES;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import io.github.resilience4j.circuitbreaker.annotation.CircuitBreaker;
 import io.github.resilience4j.ratelimiter.RateLimiterRegistry;
 import io.github.resilience4j.ratelimiter.RequestNotPermitted;
 import io.github.resilience4j.ratelimiter.annotation.RateLimiter;
+import io.github.resilience4j.retry.annotation.Retry;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimitExceededException;
 import io.ratelimit.annotation.RateLimited;
@@ -18,6 +21,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.context.annotation.Import;
 import org.springframework.http.HttpStatus;
+import org.springframework.resilience.annotation.EnableResilientMethods;
+import org.springframework.resilience.annotation.Retryable;
 import org.springframework.web.bind.annotation.ExceptionHandler;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.ResponseStatus;
@@ -30,6 +35,7 @@ class Resilience4jMigrationTests {
 
     private static final MigrationPage PAGE = MigrationPage.of("resilience4j");
     private static final String OURS_OFF = "ratelimit.enabled=false";
+    private static final String SHORT_PAUSES = "resilience4j.retry.instances.remote.wait-duration=1ms";
 
     @Test
     void aLimitedMethodIsRefusedAfterTheSameCalls() {
@@ -91,6 +97,12 @@ class Resilience4jMigrationTests {
             RateLimiterRegistry registry = application.bean(RateLimiterRegistry.class);
             assertThat(users.stream().map(user -> Before.allows(registry, user)))
                     .containsExactly(true, true, false, true);
+            Before before = application.bean(Before.class);
+            assertThat(users.stream().map(user -> answers(() -> before.searchFor(user))))
+                    .containsExactly(true, true, false, true);
+            assertThat(registry.getAllRateLimiters())
+                    .extracting(limiter -> limiter.getName())
+                    .contains("alice", "bob");
         }
         try (RunningApplication application =
                 RunningApplication.start(AfterApplication.class, PAGE.after("A limit for each user"))) {
@@ -98,6 +110,63 @@ class Resilience4jMigrationTests {
             assertThat(users.stream().map(user -> After.allows(throttlers, user)))
                     .containsExactly(true, true, false, true);
             assertThat(Stream.of(throttlers.size("search"))).containsExactly(2L);
+            throttlers.reset("search", "alice");
+            After after = application.bean(After.class);
+            assertThat(users.stream().map(user -> answers(() -> after.searchFor(user))))
+                    .containsExactly(true, true, false, true);
+        }
+    }
+
+    private static boolean answers(Runnable call) {
+        try {
+            call.run();
+            return true;
+        } catch (RequestNotPermitted | RateLimitExceededException refused) {
+            return false;
+        }
+    }
+
+    @Test
+    void eachAttemptOfARetriedCallIsChargedOnlyInTheOldOrder() {
+        try (RunningApplication application = RunningApplication.start(
+                BeforeApplication.class, PAGE.before("A limited method"), OURS_OFF, ALL_LIBRARIES, SHORT_PAUSES)) {
+            Before before = application.bean(Before.class);
+            assertThatIllegalStateException().isThrownBy(before::fetch);
+            assertThat(before.attempts()).isEqualTo(3);
+            assertThatExceptionOfType(RequestNotPermitted.class).isThrownBy(() -> before.search("a"));
+
+            assertThat(before.fetchOrElse()).isEqualTo("something else");
+        }
+        try (RunningApplication application = RunningApplication.start(
+                AfterApplication.class, PAGE.after("A limited method"), ALL_LIBRARIES, SHORT_PAUSES)) {
+            After after = application.bean(After.class);
+            assertThatIllegalStateException().isThrownBy(after::fetch);
+            assertThat(after.attempts()).isEqualTo(3);
+            assertThat(application.bean(Throttlers.class).snapshot("search").available())
+                    .isEqualTo(2);
+
+            assertThatIllegalStateException().isThrownBy(after::fetch);
+            assertThatIllegalStateException().isThrownBy(after::fetch);
+            assertThatExceptionOfType(RateLimitExceededException.class).isThrownBy(after::fetch);
+            assertThatExceptionOfType(RateLimitExceededException.class).isThrownBy(after::fetchOrElse);
+            assertThat(after.attempts()).isEqualTo(9);
+        }
+        try (RunningApplication application = RunningApplication.start(
+                AfterApplication.class, PAGE.after("Beside retry and circuit breaker"), ALL_LIBRARIES, SHORT_PAUSES)) {
+            After after = application.bean(After.class);
+            assertThatIllegalStateException().isThrownBy(after::fetch);
+            assertThat(after.attempts()).isEqualTo(3);
+            assertThat(application.bean(Throttlers.class).snapshot("search").available())
+                    .isZero();
+            assertThat(after.fetchOrElse()).isEqualTo("something else");
+        }
+        try (RunningApplication application =
+                RunningApplication.start(AfterWithRetryable.class, PAGE.after("A limited method"))) {
+            After after = application.bean(After.class);
+            assertThatIllegalStateException().isThrownBy(after::fetchAgain);
+            assertThat(after.attempts()).isEqualTo(3);
+            assertThat(application.bean(Throttlers.class).snapshot("search").available())
+                    .isZero();
         }
     }
 
@@ -109,6 +178,10 @@ class Resilience4jMigrationTests {
 
     @Import({GreetingApplication.class, After.class, UncalledHandler.class})
     static class AfterApplication {}
+
+    @EnableResilientMethods
+    @Import(AfterApplication.class)
+    static class AfterWithRetryable {}
 
     @RestControllerAdvice
     static class RefusalHandler {
@@ -132,6 +205,8 @@ class Resilience4jMigrationTests {
     @RestController
     static class Before {
 
+        private int attempts;
+
         static boolean allows(RateLimiterRegistry registry, String user) {
             boolean allowed = registry.rateLimiter("search-" + user, "search").acquirePermission();
             return allowed;
@@ -152,10 +227,38 @@ class Resilience4jMigrationTests {
         String busy(String text, RequestNotPermitted refused) {
             return "busy";
         }
+
+        @RateLimiter(name = "#user", configuration = "search")
+        public String searchFor(String user) {
+            return "found for " + user;
+        }
+
+        @Retry(name = "remote")
+        @RateLimiter(name = "search")
+        public String fetch() {
+            attempts++;
+            throw new IllegalStateException("the remote system failed");
+        }
+
+        @CircuitBreaker(name = "remote", fallbackMethod = "somethingElse")
+        @RateLimiter(name = "search")
+        public String fetchOrElse() {
+            return "fetched";
+        }
+
+        String somethingElse(Exception failure) {
+            return "something else";
+        }
+
+        public int attempts() {
+            return attempts;
+        }
     }
 
     @RestController
     static class After {
+
+        private int attempts;
 
         static boolean allows(Throttlers throttlers, String user) {
             boolean allowed = throttlers.get("search").forKey(user).decide(1).allowed();
@@ -176,6 +279,39 @@ class Resilience4jMigrationTests {
 
         String busy(String text, RateLimitExceededException denied) {
             return "busy";
+        }
+
+        @RateLimited(policy = "search", key = "#user")
+        public String searchFor(String user) {
+            return "found for " + user;
+        }
+
+        @Retry(name = "remote")
+        @RateLimited("search")
+        public String fetch() {
+            attempts++;
+            throw new IllegalStateException("the remote system failed");
+        }
+
+        @CircuitBreaker(name = "remote", fallbackMethod = "somethingElse")
+        @RateLimited("search")
+        public String fetchOrElse() {
+            return "fetched";
+        }
+
+        String somethingElse(Exception failure) {
+            return "something else";
+        }
+
+        @Retryable(maxRetries = 2, delay = 1)
+        @RateLimited("search")
+        public String fetchAgain() {
+            attempts++;
+            throw new IllegalStateException("the remote system failed");
+        }
+
+        public int attempts() {
+            return attempts;
         }
     }
 }
