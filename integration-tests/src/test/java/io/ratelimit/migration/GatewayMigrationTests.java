@@ -87,7 +87,6 @@ class GatewayMigrationTests {
                 PAGE.after("A limit for each API key of a route"),
                 ordersUri(),
                 redisPort(),
-                "spring.application.name=gateway",
                 "ratelimit.redis.timeout=5s")) {
             Client client = after.client();
             assertThat(client.get("/orders/1", "X-Api-Key", "alice").headers().map())
