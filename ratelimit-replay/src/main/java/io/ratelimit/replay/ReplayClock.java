@@ -98,11 +98,7 @@ final class ReplayClock implements TimeSource, AutoCloseable {
 
     @Override
     public Future<?> callAt(long moment, Runnable call) {
-        return schedule(moment, call, false);
-    }
-
-    private Future<?> schedule(long moment, Runnable call, boolean upkeep) {
-        Timer timer = new Timer(moment, scheduled++, call, upkeep);
+        Timer timer = new Timer(moment, scheduled++, call);
         timers.add(timer);
         return timer;
     }
@@ -117,18 +113,10 @@ final class ReplayClock implements TimeSource, AutoCloseable {
         while (!timers.isEmpty()) {
             Timer timer = timers.remove();
             nanos = Math.max(nanos, timer.moment);
-            if (!timer.upkeep) {
-                timer.run();
-            }
+            timer.run();
         }
         waiting.shutdown();
         checkFailure();
-    }
-
-    /** Upkeep has no effect on decisions: a cache that the log outlives needs none. */
-    @Override
-    public Future<?> maintainAt(long moment, Runnable upkeep) {
-        return schedule(moment, upkeep, true);
     }
 
     /** A call in the future. Its failure is the clock's, since no caller waits for the result. */
@@ -136,13 +124,11 @@ final class ReplayClock implements TimeSource, AutoCloseable {
 
         private final long moment;
         private final long number;
-        private final boolean upkeep;
 
-        Timer(long moment, long number, Runnable call, boolean upkeep) {
+        Timer(long moment, long number, Runnable call) {
             super(call, null);
             this.moment = moment;
             this.number = number;
-            this.upkeep = upkeep;
         }
 
         @Override
