@@ -218,7 +218,7 @@ class ThrottlersTests {
     @Test
     void aShadowPolicyWhoseBackendFailsDeniesNoCall() {
         Events events = new Events();
-        BucketStore store = new Plain(BucketStore.local(time)) {
+        BucketStore store = new PlainStore(BucketStore.local(time)) {
             @Override
             public Decision take(List<Charge> charges) {
                 if (charges.get(0).policy().name().equals("per-user")) {
@@ -314,7 +314,7 @@ class ThrottlersTests {
         List<String> events = new ArrayList<>();
         List<Runnable> waiting = new ArrayList<>();
         Throttlers throttlers = listening(
-                new Plain(BucketStore.local(time)) {
+                new PlainStore(BucketStore.local(time)) {
                     @Override
                     public Executor settlements(ThrottlePolicy policy) {
                         return settlement -> {
@@ -350,7 +350,7 @@ class ThrottlersTests {
     void aStoreWithoutDebtsReservesADifferenceUpToTheCapacity() {
         List<String> events = new ArrayList<>();
         BucketStore local = BucketStore.local(time);
-        Throttlers throttlers = listening(new Plain(local), events);
+        Throttlers throttlers = listening(new PlainStore(local), events);
         Answer taken =
                 throttlers.get("per-user").forKey("alice").decide(2).taken().get(0);
         assertThat(throttlers.settle(taken, 1)).isTrue();
@@ -369,7 +369,7 @@ class ThrottlersTests {
         Charge charge =
                 Charge.of(ThrottlePolicy.of("api", BucketSpec.of("1/s").withCapacity(100), "user"), "alice", 50);
         BucketStore local = BucketStore.local(time);
-        for (BucketStore store : List.of(new Plain(BucketStore.local(time)), local)) {
+        for (BucketStore store : List.of(new PlainStore(BucketStore.local(time)), local)) {
             Answer taken = store.take(List.of(charge)).answers().get(0);
             time.advance(Duration.ofSeconds(1));
             assertThat(store.settle(taken, 10)).isTrue();
@@ -382,7 +382,7 @@ class ThrottlersTests {
         List<String> events = new ArrayList<>();
         BucketStore local = BucketStore.local(time);
         Throttlers throttlers = listening(
-                new Plain(local) {
+                new PlainStore(local) {
                     @Override
                     public void giveBack(List<Answer> taken) {
                         throw new BackendException("on purpose");
@@ -407,41 +407,6 @@ class ThrottlersTests {
                 events.add(policy.name() + " " + event);
             }
         });
-    }
-
-    /** A store of a user, which doesn't settle by itself. */
-    private static class Plain implements BucketStore {
-
-        private final BucketStore store;
-
-        Plain(BucketStore store) {
-            this.store = store;
-        }
-
-        @Override
-        public Decision take(List<Charge> charges) {
-            return store.take(charges);
-        }
-
-        @Override
-        public Decision reserve(List<Charge> charges) {
-            return store.reserve(charges);
-        }
-
-        @Override
-        public void giveBack(List<Answer> taken) {
-            store.giveBack(taken);
-        }
-
-        @Override
-        public BucketSnapshot snapshot(Charge charge) {
-            return store.snapshot(charge);
-        }
-
-        @Override
-        public void reset(Charge charge) {
-            store.reset(charge);
-        }
     }
 
     @Test

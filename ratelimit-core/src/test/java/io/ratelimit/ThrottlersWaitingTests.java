@@ -296,32 +296,19 @@ class ThrottlersWaitingTests {
     }
 
     /** A store that runs an action before it takes ahead. */
-    private record StoreWithPause(BucketStore store, Runnable pause) implements BucketStore {
+    private static final class StoreWithPause extends PlainStore {
 
-        @Override
-        public Decision take(List<Charge> charges) {
-            return store.take(charges);
+        private final Runnable pause;
+
+        StoreWithPause(BucketStore store, Runnable pause) {
+            super(store);
+            this.pause = pause;
         }
 
         @Override
         public Decision reserve(List<Charge> charges) {
             pause.run();
-            return store.reserve(charges);
-        }
-
-        @Override
-        public void giveBack(List<Answer> taken) {
-            store.giveBack(taken);
-        }
-
-        @Override
-        public BucketSnapshot snapshot(Charge charge) {
-            return store.snapshot(charge);
-        }
-
-        @Override
-        public void reset(Charge charge) {
-            store.reset(charge);
+            return super.reserve(charges);
         }
     }
 }

@@ -8,9 +8,8 @@ import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
-import io.ratelimit.Decision;
-import io.ratelimit.Decision.Answer;
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.PlainStore;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
@@ -292,8 +291,14 @@ class DashboardReaderTests {
     }
 
     /** A store that takes tokens but fails to return snapshots. */
-    private record NoSnapshotStore(
-            BucketStore store, @Nullable Backend backend) implements BucketStore {
+    private static final class NoSnapshotStore extends PlainStore {
+
+        private final @Nullable Backend backend;
+
+        NoSnapshotStore(BucketStore store, @Nullable Backend backend) {
+            super(store);
+            this.backend = backend;
+        }
 
         @Override
         public @Nullable Backend backend(ThrottlePolicy policy) {
@@ -306,28 +311,8 @@ class DashboardReaderTests {
         }
 
         @Override
-        public Decision take(List<Charge> charges) {
-            return store.take(charges);
-        }
-
-        @Override
-        public Decision reserve(List<Charge> charges) {
-            return store.reserve(charges);
-        }
-
-        @Override
-        public void giveBack(List<Answer> taken) {
-            store.giveBack(taken);
-        }
-
-        @Override
         public BucketSnapshot snapshot(Charge charge) {
             throw new BackendException("unavailable");
-        }
-
-        @Override
-        public void reset(Charge charge) {
-            store.reset(charge);
         }
     }
 }

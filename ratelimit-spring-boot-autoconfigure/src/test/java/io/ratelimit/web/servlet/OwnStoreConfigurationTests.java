@@ -3,18 +3,14 @@ package io.ratelimit.web.servlet;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketStore;
-import io.ratelimit.Charge;
-import io.ratelimit.Decision;
-import io.ratelimit.Decision.Answer;
 import io.ratelimit.MapBucketStore;
+import io.ratelimit.PlainStore;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.annotation.RateLimited;
 import java.time.Duration;
-import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -84,8 +80,8 @@ class OwnStoreConfigurationTests {
         assertThatThrownBy(() -> TestServer.open(yaml, Plain.class).start().close())
                 .isNotNull();
         assertThat(output)
-                .contains("'ratelimit.policies.api." + property + "' is set, but the application's own"
-                        + " OwnStoreConfigurationTests.PlainStore " + lack + ".")
+                .contains("'ratelimit.policies.api." + property + "' is set, but the application's own PlainStore "
+                        + lack + ".")
                 .contains("Remove 'ratelimit.policies.api." + property + "', or " + action + ".");
     }
 
@@ -171,41 +167,6 @@ class OwnStoreConfigurationTests {
         @Bean
         BucketStore store(TimeSource time) {
             return new SharingStore(BucketStore.local(time));
-        }
-    }
-
-    /** A store that can do no more than it must. */
-    private static class PlainStore implements BucketStore {
-
-        private final BucketStore store;
-
-        PlainStore(BucketStore store) {
-            this.store = store;
-        }
-
-        @Override
-        public Decision take(List<Charge> charges) {
-            return store.take(charges);
-        }
-
-        @Override
-        public Decision reserve(List<Charge> charges) {
-            return store.reserve(charges);
-        }
-
-        @Override
-        public void giveBack(List<Answer> taken) {
-            store.giveBack(taken);
-        }
-
-        @Override
-        public BucketSnapshot snapshot(Charge charge) {
-            return store.snapshot(charge);
-        }
-
-        @Override
-        public void reset(Charge charge) {
-            store.reset(charge);
         }
     }
 

@@ -7,11 +7,8 @@ import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.ratelimit.Backend;
 import io.ratelimit.Backend.Condition;
 import io.ratelimit.BackendException;
-import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketStore;
-import io.ratelimit.Charge;
-import io.ratelimit.Decision;
-import io.ratelimit.Decision.Answer;
+import io.ratelimit.PlainStore;
 import io.ratelimit.TimeSource;
 import java.util.List;
 import java.util.Objects;
@@ -176,47 +173,22 @@ class OwnStoreTests {
         }
     }
 
-    private static final class FailingStore implements BucketStore {
+    private static final class FailingStore extends PlainStore {
 
-        private final BucketStore store;
         private final AtomicInteger failedCalls = new AtomicInteger();
         private volatile boolean failing;
 
         private FailingStore(BucketStore store) {
-            this.store = store;
+            super(store);
         }
 
-        private BucketStore store() {
+        @Override
+        protected BucketStore store() {
             if (failing) {
                 failedCalls.incrementAndGet();
                 throw new BackendException("no answer");
             }
-            return store;
-        }
-
-        @Override
-        public Decision take(List<Charge> charges) {
-            return store().take(charges);
-        }
-
-        @Override
-        public Decision reserve(List<Charge> charges) {
-            return store().reserve(charges);
-        }
-
-        @Override
-        public void giveBack(List<Answer> taken) {
-            store().giveBack(taken);
-        }
-
-        @Override
-        public BucketSnapshot snapshot(Charge charge) {
-            return store().snapshot(charge);
-        }
-
-        @Override
-        public void reset(Charge charge) {
-            store().reset(charge);
+            return super.store();
         }
     }
 }

@@ -3,13 +3,12 @@ package io.ratelimit.web.servlet;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.ManualTimeSource;
-import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.PlainStore;
 import io.ratelimit.annotation.RateLimited;
 import java.time.Duration;
 import java.util.List;
@@ -108,50 +107,29 @@ class RequestBudgetTests {
     }
 
     /** A store that allows all. */
-    static final class SlowStore implements BucketStore {
+    static final class SlowStore extends PlainStore {
 
         final AtomicInteger takes = new AtomicInteger();
         final List<String> returners = new CopyOnWriteArrayList<>();
         volatile long takesMillis = 40;
         private final ManualTimeSource time;
-        private final BucketStore buckets;
 
         SlowStore(ManualTimeSource time) {
+            super(BucketStore.local(time));
             this.time = time;
-            this.buckets = BucketStore.local(time);
         }
 
         @Override
         public Decision take(List<Charge> charges) {
             takes.incrementAndGet();
             time.advance(Duration.ofMillis(takesMillis));
-            return buckets.take(charges);
-        }
-
-        @Override
-        public Decision reserve(List<Charge> charges) {
-            return buckets.reserve(charges);
+            return super.take(charges);
         }
 
         @Override
         public void giveBack(List<Answer> taken) {
             returners.add(Thread.currentThread().getName());
-            buckets.giveBack(taken);
-        }
-
-        @Override
-        public BucketSnapshot snapshot(Charge charge) {
-            return buckets.snapshot(charge);
-        }
-
-        @Override
-        public void reset(Charge charge) {
-            buckets.reset(charge);
-        }
-
-        @Override
-        public long size(ThrottlePolicy policy) {
-            return buckets.size(policy);
+            super.giveBack(taken);
         }
     }
 
