@@ -1,5 +1,7 @@
 package io.ratelimit.replay;
 
+import io.ratelimit.Keys;
+
 /**
  * A set of keys by 64-bit hashes, of which two bits mark denied keys. Holds at most {@value #MAX_KEYS} keys in 16 MB; a
  * further key is not counted.
@@ -13,21 +15,9 @@ final class KeyTable {
     private int size;
     private boolean full;
 
-    /** Returns a well mixed hash of a text. It is the same in each process. */
-    static long hash(String text) {
-        long hash = 0xCBF2_9CE4_8422_2325L;
-        for (int i = 0; i < text.length(); i++) {
-            hash = (hash ^ text.charAt(i)) * 0x9E37_79B9_7F4A_7C15L;
-            hash ^= hash >>> 32;
-        }
-        hash = (hash ^ hash >>> 30) * 0xBF58_476D_1CE4_E5B9L;
-        hash = (hash ^ hash >>> 27) * 0x94D0_49BB_1331_11EBL;
-        return hash ^ hash >>> 31;
-    }
-
     /** Adds a key and its marks, from 0 to 3. */
     void add(String key, int marks) {
-        long hash = hash(key) & ~MARKS;
+        long hash = Keys.hash(key) & ~MARKS;
         hash = hash == 0 ? MARKS + 1 : hash;
         int slot = slot(slots, hash);
         if (slots[slot] == 0) {

@@ -1,5 +1,6 @@
 package io.ratelimit.replay;
 
+import io.ratelimit.Keys;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.http.Cookie;
 import jakarta.servlet.http.HttpServletMapping;
@@ -162,7 +163,7 @@ final class LoggedRequest extends HttpServletRequestWrapper {
 
     /** Returns an address of f000::/5, which is assigned to no one. Its first 64 bits depend on the name alone. */
     private static String placeholder(String name) {
-        long bits = 0xF000_0000_0000_0000L | KeyTable.hash(name.toLowerCase(Locale.ROOT)) >>> 5;
+        long bits = 0xF000_0000_0000_0000L | Keys.hash(name.toLowerCase(Locale.ROOT)) >>> 5;
         StringBuilder address = new StringBuilder(24);
         for (int shift = 48; shift >= 0; shift -= 16) {
             address.append(Long.toHexString(bits >>> shift & 0xFFFF)).append(':');
