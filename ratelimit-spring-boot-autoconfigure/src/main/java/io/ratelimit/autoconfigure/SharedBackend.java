@@ -13,11 +13,11 @@ import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.RoutingBucketStore;
 import io.ratelimit.remote.Storage;
-import java.util.HashSet;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
 import org.apache.commons.logging.Log;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ListableBeanFactory;
@@ -29,7 +29,7 @@ import org.springframework.boot.context.properties.bind.BindException;
 import org.springframework.boot.context.properties.bind.Bindable;
 import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
-import org.springframework.boot.context.properties.source.ConfigurationPropertySource;
+import org.springframework.boot.context.properties.source.ConfigurationPropertyName.Form;
 import org.springframework.boot.context.properties.source.ConfigurationPropertySources;
 import org.springframework.boot.context.properties.source.IterableConfigurationPropertySource;
 import org.springframework.context.SmartLifecycle;
@@ -141,15 +141,8 @@ class SharedBackend {
         private boolean isConfigured(Environment environment) {
             Binder binder = Binder.get(environment);
             try {
-                if (isKind(binder, BACKEND)) {
-                    return true;
-                }
-                for (ConfigurationPropertyName policy : policies(environment)) {
-                    if (isKind(binder, policy.append("backend"))) {
-                        return true;
-                    }
-                }
-                return false;
+                return isKind(binder, BACKEND)
+                        || backends(environment).distinct().anyMatch(backend -> isKind(binder, backend));
             } catch (BindException malformed) {
                 return false; // the start fails later, when all properties are bound
             }
@@ -159,21 +152,14 @@ class SharedBackend {
             return binder.bind(name, Bindable.of(BackendKind.class)).orElse(null) == kind;
         }
 
-        /** Returns the policies, found by the names of their properties, as binding them takes several times as long. */
-        private static Set<ConfigurationPropertyName> policies(Environment environment) {
-            Set<ConfigurationPropertyName> policies = new HashSet<>();
-            for (ConfigurationPropertySource source : ConfigurationPropertySources.get(environment)) {
-                if (source instanceof IterableConfigurationPropertySource properties) {
-                    ConfigurationPropertyName last = POLICIES;
-                    for (ConfigurationPropertyName property : properties) {
-                        if (POLICIES.isAncestorOf(property) && (last == POLICIES || !last.isAncestorOf(property))) {
-                            last = property.chop(POLICIES.getNumberOfElements() + 1);
-                            policies.add(last);
-                        }
-                    }
-                }
-            }
-            return policies;
+        /** Returns the properties of policies' backends by their names, as binding all policies takes several times as long. */
+        private static Stream<ConfigurationPropertyName> backends(Environment environment) {
+            return StreamSupport.stream(
+                            ConfigurationPropertySources.get(environment).spliterator(), false)
+                    .filter(IterableConfigurationPropertySource.class::isInstance)
+                    .flatMap(source -> ((IterableConfigurationPropertySource) source).stream())
+                    .filter(name -> POLICIES.isAncestorOf(name)
+                            && name.getLastElement(Form.UNIFORM).equals("backend"));
         }
     }
 

@@ -10,6 +10,7 @@ import io.ratelimit.redis.RedisStorage;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.RoutingBucketStore;
 import java.lang.reflect.Proxy;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -17,6 +18,8 @@ import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.data.redis.autoconfigure.DataRedisAutoConfiguration;
 import org.springframework.boot.test.context.assertj.AssertableApplicationContext;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.core.env.StandardEnvironment;
+import org.springframework.core.env.SystemEnvironmentPropertySource;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.RedisStaticMasterReplicaConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
@@ -58,6 +61,18 @@ class RateLimitRedisAutoConfigurationTests {
     void theApplicationOrAPolicyEnablesRedis(String property) {
         contextRunner
                 .withPropertyValues("ratelimit.policies.other.rate=2/1s", property)
+                .run(context -> assertThat(context.getBean(BucketStore.class)).isInstanceOf(RoutingBucketStore.class));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"RATELIMIT_POLICIES_API_BACKEND", "RATELIMIT_POLICIES_PER_USER_BACKEND"})
+    void anEnvironmentVariableEnablesRedisForAPolicy(String variable) {
+        String variables = StandardEnvironment.SYSTEM_ENVIRONMENT_PROPERTY_SOURCE_NAME;
+        contextRunner
+                .withPropertyValues("ratelimit.policies.per-user.rate=2/1s")
+                .withInitializer(context -> context.getEnvironment()
+                        .getPropertySources()
+                        .replace(variables, new SystemEnvironmentPropertySource(variables, Map.of(variable, "redis"))))
                 .run(context -> assertThat(context.getBean(BucketStore.class)).isInstanceOf(RoutingBucketStore.class));
     }
 
