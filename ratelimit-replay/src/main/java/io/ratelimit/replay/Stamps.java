@@ -1,11 +1,12 @@
 package io.ratelimit.replay;
 
+import java.text.ParsePosition;
 import java.time.DateTimeException;
-import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.time.ZoneOffset;
 import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
+import java.time.format.ResolverStyle;
 import java.time.temporal.ChronoField;
 import java.time.temporal.TemporalAccessor;
 import java.util.Locale;
@@ -17,7 +18,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class Stamps {
 
-    private static final String MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    private static final DateTimeFormatter COMMON = format("dd/MMM/uuuu:HH:mm:ss");
+    private static final DateTimeFormatter ISO = format("uuuu-MM-dd['T'][' ']HH:mm:ss");
     private static final long MIN_SECONDS = 0;
     private static final long MAX_SECONDS = 9_000_000_000L;
 
@@ -25,8 +27,10 @@ final class Stamps {
 
     private @Nullable DateTimeFormatter formatter;
     private boolean formatHasFraction;
-    private String cachedDay = "";
-    private long cachedSeconds;
+
+    private static DateTimeFormatter format(String pattern) {
+        return DateTimeFormatter.ofPattern(pattern, Locale.US).withResolverStyle(ResolverStyle.STRICT);
+    }
 
     /** Reads stamps in a format of Tomcat; the empty text and the names of numbers select none. */
     void useFormat(String format) {
@@ -51,9 +55,9 @@ final class Stamps {
             boolean read = formatter != null
                     ? readFormatted(formatter.parse(text), entry)
                     : text.length() >= 20 && text.charAt(2) == '/'
-                            ? readCommon(text, entry)
+                            ? readDate(COMMON, text, entry)
                             : text.length() >= 19 && text.charAt(4) == '-'
-                                    ? readIso(text, entry)
+                                    ? readDate(ISO, text, entry)
                                     : readNumber(text, entry);
             return read && entry.localSeconds >= MIN_SECONDS && entry.localSeconds < MAX_SECONDS;
         } catch (DateTimeException | NumberFormatException unreadable) {
@@ -61,35 +65,17 @@ final class Stamps {
         }
     }
 
-    /** Reads {@code 01/Aug/1995:00:00:01 -0400}. The date is cached, since most lines have that of the line before. */
-    private boolean readCommon(String text, LogEntry entry) {
-        if (!text.startsWith(cachedDay) || cachedDay.isEmpty()) {
-            int month = MONTHS.indexOf(text.substring(3, 6));
-            if (month < 0 || month % 3 != 0) {
-                return false;
-            }
-            int year = Integer.parseInt(text, 7, 11, 10);
-            cachedSeconds = LocalDate.of(year, month / 3 + 1, digits(text, 0)).toEpochDay() * 86_400;
-            cachedDay = text.substring(0, 12);
-        }
-        entry.localSeconds = cachedSeconds + secondsOfDay(text, 12);
-        entry.wholeSeconds = true;
-        return readOffset(text.substring(20).trim(), entry);
-    }
-
-    /** Reads {@code 2026-11-22T10:00:00.123+01:00}; the offset and the fraction may be missing. */
-    private boolean readIso(String text, LogEntry entry) {
-        if (!text.startsWith(cachedDay) || cachedDay.isEmpty()) {
-            cachedSeconds = LocalDate.parse(text.substring(0, 10)).toEpochDay() * 86_400;
-            cachedDay = text.substring(0, 10);
-        }
-        entry.localSeconds = cachedSeconds + secondsOfDay(text, 11);
-        int end = 19;
-        entry.wholeSeconds = end >= text.length() || text.charAt(end) != '.' && text.charAt(end) != ',';
-        return readOffset(
-                text.substring(entry.wholeSeconds ? end : readFraction(text, end + 1, entry))
-                        .trim(),
-                entry);
+    /** Reads a date and a time of day; a fraction of a second and an offset may follow. */
+    private static boolean readDate(DateTimeFormatter toSecond, String text, LogEntry entry) {
+        ParsePosition end = new ParsePosition(0);
+        entry.localSeconds = LocalDateTime.from(toSecond.parse(text, end)).toEpochSecond(ZoneOffset.UTC);
+        int at = end.getIndex();
+        entry.wholeSeconds = at == text.length() || text.charAt(at) != '.' && text.charAt(at) != ',';
+        String offset = text.substring(entry.wholeSeconds ? at : readFraction(text, at + 1, entry))
+                .trim();
+        entry.offsetSeconds =
+                offset.isEmpty() ? null : (Integer) ZoneOffset.of(offset).getTotalSeconds();
+        return true;
     }
 
     /** Reads the digits of a fraction of a second, and returns the index behind them. */
@@ -99,31 +85,6 @@ final class Stamps {
             entry.nanoOfSecond += unit * Character.digit(text.charAt(at), 10);
         }
         return at;
-    }
-
-    private static int secondsOfDay(String text, int start) {
-        int hour = digits(text, start);
-        int minute = digits(text, start + 3);
-        int second = digits(text, start + 6);
-        if (hour > 23 || minute > 59 || second > 60) {
-            throw new NumberFormatException(text);
-        }
-        return hour * 3600 + minute * 60 + second;
-    }
-
-    private static int digits(String text, int start) {
-        int tens = text.charAt(start) - '0';
-        int ones = text.charAt(start + 1) - '0';
-        if (tens < 0 || tens > 9 || ones < 0 || ones > 9) {
-            throw new NumberFormatException(text);
-        }
-        return tens * 10 + ones;
-    }
-
-    private static boolean readOffset(String text, LogEntry entry) {
-        entry.offsetSeconds =
-                text.isEmpty() ? null : (Integer) ZoneOffset.of(text).getTotalSeconds();
-        return true;
     }
 
     /** Reads seconds or milliseconds since 1970: a number of more than eleven digits is milliseconds. */
