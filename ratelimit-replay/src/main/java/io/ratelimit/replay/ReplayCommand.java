@@ -158,11 +158,11 @@ public final class ReplayCommand {
                     .flatMap(line -> Stream.ofNullable(format.read(line.text())))
                     .forEach(clock::note);
             Progress progress = new Progress(reader, options.quiet ? null : err);
-            ParsedLines lines = new ParsedLines(sample, reader, format);
-            for (List<Object> batch = lines.next(); !batch.isEmpty(); batch = lines.next()) {
-                for (Object line : batch) {
-                    add(line, clock, replay, unread);
-                }
+            for (Line line : sample) {
+                add(line, format, clock, replay, unread);
+            }
+            for (Line line = reader.next(); line != null; line = reader.next()) {
+                add(line, format, clock, replay, unread);
                 progress.show();
             }
             replay.finish();
@@ -186,17 +186,20 @@ public final class ReplayCommand {
         for (Line line = reader.next(); line != null; ) {
             sample.add(line);
             bytes += line.text().length();
-            line = sample.size() < SAMPLE && bytes < ParsedLines.MAX_BYTES ? reader.next() : null;
+            line = sample.size() < SAMPLE && bytes < RequestOrder.MAX_BYTES ? reader.next() : null;
         }
         return sample;
     }
 
-    private static void add(Object line, LogClock clock, Replay replay, UnreadLines unread) {
-        if (line instanceof LogEntry entry) {
+    private static void add(Line line, LogFormat format, LogClock clock, Replay replay, UnreadLines unread) {
+        LogEntry entry = format.read(line.text());
+        if (entry == null) {
+            unread.add(line.number(), line.text());
+        } else {
+            entry.number = line.number();
+            entry.sizeAs(line.text());
             clock.read(entry);
             replay.add(entry);
-        } else if (line instanceof Line other) {
-            unread.add(other.number(), other.text());
         }
     }
 

@@ -11,8 +11,10 @@ import java.util.PriorityQueue;
  */
 final class RequestOrder {
 
-    /** The most lines that are held back, as far as they take no more than {@link ParsedLines#MAX_BYTES}. */
+    /** The most lines that are held back, as far as they take no more than {@link #MAX_BYTES}. */
     private static final int WINDOW = 1 << 14;
+
+    static final int MAX_BYTES = 16 << 20;
 
     private static final long NANOS = 1_000_000_000L;
 
@@ -51,7 +53,7 @@ final class RequestOrder {
         boolean inOrder = ordered.isEmpty() || ordered.getLast().startNanos <= entry.startNanos;
         (inOrder ? ordered : unordered).add(entry);
         windowBytes += entry.bytes;
-        while (ordered.size() + unordered.size() > WINDOW || windowBytes > ParsedLines.MAX_BYTES) {
+        while (ordered.size() + unordered.size() > WINDOW || windowBytes > MAX_BYTES) {
             removeFirst();
         }
     }
@@ -77,7 +79,7 @@ final class RequestOrder {
         boolean sameSecond = !second.isEmpty()
                 && !exactStamps
                 && second.size() < WINDOW
-                && secondBytes < ParsedLines.MAX_BYTES
+                && secondBytes < MAX_BYTES
                 && second.get(0).startNanos / NANOS == entry.startNanos / NANOS;
         if (!sameSecond) {
             passOnSecond();

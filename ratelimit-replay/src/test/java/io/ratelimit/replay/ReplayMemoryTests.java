@@ -11,7 +11,6 @@ import java.nio.charset.StandardCharsets;
 import java.util.Enumeration;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Map;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -28,16 +27,6 @@ class ReplayMemoryTests {
         assertThat(ChildProcess.output("-Xmx256m", LongLines.class))
                 .contains("20,000 lines, 20,000 requests")
                 .contains("asked by 20,000 requests of 1 key; denies 19,996 requests");
-    }
-
-    /** Up to six batches wait while requests are decided. */
-    @Test
-    void aBatchOfLongLinesIsShort() throws IOException {
-        byte[] log = ("x".repeat(LENGTH) + "\n").repeat(200).getBytes(StandardCharsets.ISO_8859_1);
-        LogReader reader = new LogReader(List.of("-"), new ByteArrayInputStream(log));
-        ParsedLines lines = new ParsedLines(List.of(), reader, LogFormat.of("common", Map.of(), new Stamps()));
-
-        assertThat(lines.next()).hasSizeBetween(10, ParsedLines.MAX_BYTES / 6 / LENGTH + 1);
     }
 
     /** Replays four seconds of 300 MB each. The limit allows one request of each second. */
