@@ -3,25 +3,26 @@ package io.ratelimit.web.servlet;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.ActualCost;
-import java.util.HashSet;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** The actual costs of one request that its handler has set. Thread-safe. */
+/** The actual costs of one request that its handler has set. Each charge is settled or given back once. Thread-safe. */
 final class ReportedCosts implements ActualCost {
 
     private final RequestPolicies policies;
     private final Throttlers throttlers;
     private final List<Answer> charged;
     private final @Nullable Long[] costs;
-    private @Nullable Set<Answer> settledLater; // each when its cost is set; null until the request ends
+    private final boolean[] closed; // the charges that are settled or given back
+    private boolean ended; // a cost that is set then is settled at once
 
     ReportedCosts(RequestPolicies policies, Throttlers throttlers, List<Answer> charged) {
         this.policies = policies;
         this.throttlers = throttlers;
         this.charged = charged;
         this.costs = new Long[charged.size()];
+        this.closed = new boolean[charged.size()];
     }
 
     @Override
@@ -51,39 +52,46 @@ final class ReportedCosts implements ActualCost {
     }
 
     private synchronized boolean put(int charge, long cost) {
-        if (settledLater != null) {
-            return settle(charged.get(charge), cost);
+        if (closed[charge]) {
+            return false;
         }
         costs[charge] = cost;
+        if (ended) {
+            settle(charge);
+        }
         return true;
     }
 
-    /**
-     * Ends the request. Each of its remaining charges is settled once: by the cost that is set, or else by the next one.
-     *
-     * @param remaining charges that aren't refunded
-     */
-    synchronized void settleEach(List<Answer> remaining) {
-        settledLater = new HashSet<>(remaining);
-        for (Answer answer : remaining) {
-            Long cost = of(answer);
-            if (cost != null) {
-                settle(answer, cost);
-            }
+    /** Ends the request. Each of its open charges is settled once: by the cost that is set, or else by the next one. */
+    synchronized void settleEach() {
+        ended = true;
+        for (int charge = 0; charge < costs.length; charge++) {
+            settle(charge);
         }
     }
 
-    private boolean settle(Answer answer, long cost) {
-        boolean open = settledLater != null && settledLater.remove(answer);
-        if (open) {
+    private void settle(int charge) {
+        Long cost = costs[charge];
+        if (cost != null && !closed[charge]) {
+            closed[charge] = true;
+            Answer answer = charged.get(charge);
             policies.of(answer.charge()).settle(answer, () -> cost, throttlers, false);
         }
-        return open;
     }
 
-    /** Ends the request, and keeps the costs as they are: none can be set any more. */
-    synchronized void complete() {
-        settledLater = new HashSet<>();
+    /** Closes charges, so that no cost of them can be set any more. Returns those that were open. */
+    synchronized List<Answer> close(List<Answer> charges) {
+        List<Answer> open = new ArrayList<>(charges.size());
+        for (Answer answer : charges) {
+            int charge = charged.indexOf(answer);
+            if (charge < 0 || !closed[charge]) {
+                open.add(answer);
+            }
+            if (charge >= 0) {
+                closed[charge] = true;
+            }
+        }
+        return open;
     }
 
     /** Returns the cost that was set for one of the charges, or null if there is none. */

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * One request and its charges over both phases: it {@linkplain #enter enters} a phase, {@linkplain #decide decides}, and is
  * {@linkplain #complete completed} by the filter that it entered first. Kept in an attribute of the request, and used by
- * one thread at a time.
+ * one thread at a time. Beside it, another thread may {@linkplain #completeUnread complete} it by the volatile fields.
  *
  * <p>A request is charged once for each phase, however often and wherever the filters are registered.
  */
@@ -33,14 +33,14 @@ final class RequestLedger {
     private int enteredPhases;
     private List<Answer> taken = List.of(); // by the first phase that charged the request
     private List<Answer> takenLater = List.of();
-    private @Nullable Decision inFlight; // by the first phase whose policies count the request
-    private @Nullable Decision inFlightLater;
+    private volatile @Nullable Decision inFlight; // by the first phase whose policies count the request
+    private volatile @Nullable Decision inFlightLater;
     private boolean unhandled;
     private RequestCourse course = RequestCourse.UNKNOWN;
     private @Nullable ServletRequestFacts facts;
     private @Nullable Answer tightest;
     private @Nullable RuntimeException rejectedCall;
-    private @Nullable ReportedCosts reportedCosts;
+    private volatile @Nullable ReportedCosts reportedCosts;
     private @Nullable Completion completion;
 
     private RequestLedger(ServerLimits limits) {
@@ -287,14 +287,12 @@ final class RequestLedger {
         }
     }
 
-    /** Completes an asynchronous request that may not be read any more. Only costs that code sets are settled, and once. */
+    /** Completes an asynchronous request that may not be read any more, on any thread: settles costs that code sets. */
     void completeUnread() {
         leave();
         ReportedCosts reported = reportedCosts;
         if (reported != null) {
-            reported.settleEach(allTaken());
-            remove(RequestPolicy::isSettledByCode);
-            reportedCosts = null;
+            reported.settleEach();
         }
     }
 
@@ -313,10 +311,7 @@ final class RequestLedger {
             return;
         }
         ReportedCosts reported = reportedCosts;
-        if (reported != null) {
-            reported.complete();
-        }
-        for (Answer answer : allTaken()) {
+        for (Answer answer : close(allTaken())) {
             Long cost = reported == null ? null : reported.of(answer);
             RequestPolicy policy = limits.policies().of(answer.charge());
             policy.settle(answer, () -> policy.actualCost(request, response, cost), limits.throttlers(), mayWait);
@@ -332,7 +327,7 @@ final class RequestLedger {
     void settleKnown(HttpServletRequest request, HttpServletResponse response) {
         ReportedCosts reported = reportedCosts;
         if (reported != null) {
-            reported.settleEach(allTaken());
+            reported.settleEach();
         }
         List<Answer> unknown = new ArrayList<>();
         for (Answer answer : allTaken()) {
@@ -370,7 +365,13 @@ final class RequestLedger {
         }
         taken = kept;
         takenLater = List.of();
-        return returned;
+        return close(returned);
+    }
+
+    /** Returns those of the charges that aren't settled. Nothing else settles them any more. */
+    private List<Answer> close(List<Answer> charges) {
+        ReportedCosts reported = reportedCosts;
+        return reported == null ? charges : reported.close(charges);
     }
 
     private List<Answer> allTaken() {

@@ -22,6 +22,7 @@ import org.apache.catalina.connector.CoyoteAdapter;
 import org.apache.coyote.AbstractProtocol;
 import org.apache.coyote.Request;
 import org.apache.tomcat.util.net.AbstractEndpoint;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -52,6 +53,8 @@ class LostRequestTests {
               policies:
                 pool: { in-flight: 1, paths: /** }
                 tokens: { rate: 1000/1d, cost: 10, settle: code, paths: [ /broken/**, /stopped ] }
+                late: { rate: 1000/1d, cost: 10, settle: code, refund-on: 200, paths: /stopped }
+                unset: { rate: 1000/1d, cost: 10, settle: code, refund-on: 200, paths: /stopped }
             """;
 
     @RegisterExtension
@@ -144,11 +147,18 @@ class LostRequestTests {
         });
         long left = server.available("tokens");
         assertThat(left).isLessThan(TOKENS - COST / 2);
+        ActualCost cost = requireNonNull(api.stopped);
+        assertThat(cost.settle("late", COST)).isTrue();
+        assertThat(cost.settle("late", COST)).as("settled").isFalse();
+        assertThat(server.available("late")).isLessThan(TOKENS - COST / 2);
+        assertThat(server.available("unset")).isLessThan(TOKENS);
 
         api.lost.setResult("done");
         assertThat(stopped.get().status()).isEqualTo(200);
         api.completed.acquire();
         assertThat(server.available("tokens")).isEqualTo(left);
+        assertThat(server.available("late")).as("settled, and not given back").isLessThan(TOKENS - COST / 2);
+        assertThat(server.available("unset")).as("given back").isEqualTo(TOKENS);
     }
 
     private static CompletableFuture<Response> get(String path) {
@@ -205,6 +215,7 @@ class LostRequestTests {
         final Semaphore completed = new Semaphore(0);
         final CountDownLatch rendered = new CountDownLatch(1);
         volatile DeferredResult<Object> lost = new DeferredResult<>();
+        volatile @Nullable ActualCost stopped;
 
         @GetMapping("/broken/deferred")
         DeferredResult<String> deferred(HttpServletResponse response, ActualCost cost) throws IOException {
@@ -231,6 +242,7 @@ class LostRequestTests {
 
         @GetMapping("/stopped")
         DeferredResult<Object> stopped(ActualCost cost) {
+            stopped = cost;
             cost.settle("tokens", COST);
             return begin(new DeferredResult<>(30_000L));
         }
