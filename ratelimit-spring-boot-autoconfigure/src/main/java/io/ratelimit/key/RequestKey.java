@@ -219,8 +219,7 @@ public record RequestKey(
     private Charge charge(
             ThrottlePolicy policy, String key, long cost, @Nullable RequestFacts request, @Nullable String tier) {
         Charge charge = Charge.of(policy, tier, key, cost);
-        BucketSpec spec = limit == null || request == null ? null : limit.spec(request, policy, failures, listener);
-        return spec == null ? charge : new Charge(policy, spec, charge.key(), cost);
+        return limit == null || request == null ? charge : limit.apply(charge, request, failures, listener);
     }
 
     private @Nullable String resolve(KeyPart part, ThrottlePolicy policy, RequestFacts request) {
@@ -277,25 +276,32 @@ public record RequestKey(
             return new RequestLimit(bean, beans.apply(bean), minCapacity);
         }
 
-        /** Returns the limit of a request; null if the policy's applies. */
-        @Nullable
-        BucketSpec spec(
-                RequestFacts request, ThrottlePolicy policy, FailureListener failures, ThrottleListener listener) {
+        /** Returns the charge under the limit of a request; the charge itself if the policy's applies. */
+        Charge apply(Charge charge, RequestFacts request, FailureListener failures, ThrottleListener listener) {
+            ThrottlePolicy policy = charge.policy();
             try {
-                BucketSpec spec = resolver.limit(request);
-                if (spec == null) {
-                    return null;
+                BucketSpec own = resolver.limit(request);
+                if (own == null) {
+                    return charge;
                 }
-                String reason = refusal(policy.spec(), spec);
+                String reason = refusal(policy.spec(), own);
                 if (reason == null) {
-                    return underRefillOf(policy.spec(), spec.orElse(policy.spec()));
+                    BucketSpec spec = underRefillOf(policy.spec(), own.orElse(policy.spec()));
+                    boolean hasSlotsOfPolicy = spec.inFlight() != own.inFlight();
+                    return new Charge(
+                            hasSlotsOfPolicy
+                                    ? policy.withSpec(spec)
+                                    : policy, // a waiting call then follows its changes
+                            spec,
+                            charge.key(),
+                            charge.cost());
                 }
                 failures.failed(policy.name(), FACT, reason);
             } catch (Exception | LinkageError | AssertionError | StackOverflowError failure) {
                 failures.failed(policy.name(), FACT, failure);
             }
             listener.eventOccurred(policy, ThrottleListener.Event.LIMIT_FAILURE);
-            return null;
+            return charge;
         }
 
         /** Returns why a limit can't hold for a request; null if it can. */

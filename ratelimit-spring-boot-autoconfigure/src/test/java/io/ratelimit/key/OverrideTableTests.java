@@ -25,6 +25,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.RepeatedTest;
@@ -246,24 +247,31 @@ class OverrideTableTests {
         BucketSpec written = rate == null ? null : BucketSpec.of(rate);
         BucketSpec spec = written == null || inFlight == 0 ? written : written.withInFlight(inFlight);
         for (Match match : List.of(KEY, NETWORK)) {
-            ManualTimeSource time = new ManualTimeSource();
-            ThrottlePolicy one =
-                    POLICY.withSpec(BucketSpec.of("8/1h").withInFlight(1)).withMaxWait(Duration.ofMinutes(1));
-            Throttlers throttlers = Throttlers.local(List.of(one), time);
-            PolicyThrottler policy = throttlers.get("policy");
             OverrideTable.Rule rule = new OverrideTable.Rule(match, "0", spec, Mode.ENFORCE);
-            Decision first = throttlers.decide(List.of(rule.charge(policy.policy(), "a", 1)));
-            Charge second = rule.charge(policy.policy(), "a", 1);
-            CompletableFuture<Decision> waiting =
-                    CompletableFuture.supplyAsync(() -> acquire(throttlers, second), work -> new Thread(work).start());
-            Awaitility.await().until(() -> time.waiting() == 1);
-
-            policy.reconfigure(before -> before.withInFlight(2));
-
-            assertThat(throttlers.inFlight("policy")).isEqualTo(running);
-            first.release();
-            assertThat(waiting).succeedsWithin(Duration.ofSeconds(10)).matches(Decision::allowed);
+            assertThat(runningAfterAChangeOfInFlight(policy -> rule.charge(policy, "a", 1)))
+                    .isEqualTo(running);
         }
+    }
+
+    /** Returns how many calls of two run when the policy's in-flight, 1, becomes 2 while the second call waits. */
+    static int runningAfterAChangeOfInFlight(Function<ThrottlePolicy, Charge> charges) {
+        ManualTimeSource time = new ManualTimeSource();
+        ThrottlePolicy one =
+                POLICY.withSpec(BucketSpec.of("8/1h").withInFlight(1)).withMaxWait(Duration.ofMinutes(1));
+        Throttlers throttlers = Throttlers.local(List.of(one), time);
+        PolicyThrottler policy = throttlers.get("policy");
+        Decision first = throttlers.decide(List.of(charges.apply(policy.policy())));
+        Charge second = charges.apply(policy.policy());
+        CompletableFuture<Decision> waiting =
+                CompletableFuture.supplyAsync(() -> acquire(throttlers, second), work -> new Thread(work).start());
+        Awaitility.await().until(() -> time.waiting() == 1);
+
+        policy.reconfigure(before -> before.withInFlight(2));
+
+        int running = throttlers.inFlight("policy");
+        first.release();
+        assertThat(waiting).succeedsWithin(Duration.ofSeconds(10)).matches(Decision::allowed);
+        return running;
     }
 
     private static Decision acquire(Throttlers throttlers, Charge charge) {

@@ -10,12 +10,14 @@ import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.key.RequestKey.MissingKey;
+import io.ratelimit.key.RequestKey.RequestLimit;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.EnumSource.Mode;
 import org.junit.jupiter.params.provider.NullSource;
@@ -151,6 +153,27 @@ class RequestKeyTests {
         key.charge(POLICY, 1, FixedFacts.NONE.withUser("alice").withHeaders(Map.of("X-A", "a")));
         key(onMissing).charge(POLICY, 1, FixedFacts.NONE);
         assertThat(events).as("a request with all parts is no event").hasSize(3);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0, 2", "1, 1"})
+    void aChangeOfTheCallsInFlightReachesCallsThatWaitUnderALimitWithoutThem(int inFlight, int running) {
+        BucketSpec rate = BucketSpec.of("9/1h");
+        BucketSpec own = inFlight == 0 ? rate : rate.withInFlight(inFlight);
+        RequestLimit limit = RequestLimit.of("bean:plans").withBean(name -> request -> own, 1);
+        RequestKey key = new RequestKey(
+                List.of(KeyPart.of("user")),
+                MissingKey.DENY,
+                OverrideTable.NONE,
+                null,
+                limit,
+                List.of(),
+                NO_FAILURE,
+                listener);
+        FixedFacts request = FixedFacts.NONE.withUser("alice");
+
+        assertThat(OverrideTableTests.runningAfterAChangeOfInFlight(policy -> key.charge(policy, 1, request)))
+                .isEqualTo(running);
     }
 
     private RequestKey key(MissingKey onMissing, String... parts) {
