@@ -11,6 +11,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.bind.BindException;
 import org.springframework.boot.context.properties.source.ConfigurationProperty;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.core.convert.ConversionFailedException;
 import org.springframework.core.convert.ConverterNotFoundException;
 import org.springframework.util.ClassUtils;
@@ -25,7 +26,7 @@ final class BadValue {
 
     private static final Pattern EXAMPLE = Pattern.compile("(?:such as|as in) '?([^', ]+)");
 
-    private static final Pattern PLACEHOLDER = Pattern.compile("\\$\\{([^${}:]+)}");
+    private static final Pattern PLACEHOLDER = Pattern.compile("\\$\\{[^${}:]+}");
 
     /** The values to suggest where the reason contains none. */
     private static final Map<String, String> EXAMPLES = Map.ofEntries(
@@ -69,22 +70,42 @@ final class BadValue {
         return empty == null ? ofValue(failure, written) : empty;
     }
 
-    /** Returns the mistake of a placeholder that has no value; null if the value contains none. */
+    /** Returns the mistake of a value that can be read, but that its property can't have. */
+    static RateLimitConfigurationException of(InvalidConfigurationPropertyValueException failure) {
+        RateLimitConfigurationException empty = ofPlaceholder(failure.getValue(), failure.getName());
+        return empty == null ? of(failure.getName(), String.valueOf(failure.getReason())) : empty;
+    }
+
     private static @Nullable RateLimitConfigurationException ofPlaceholder(BindException failure, String property) {
         for (Throwable cause = failure.getCause(); cause != null; cause = cause.getCause()) {
-            Matcher placeholder = cause instanceof ConversionFailedException unread
-                    ? PLACEHOLDER.matcher(String.valueOf(unread.getValue()))
+            RateLimitConfigurationException empty = cause instanceof ConversionFailedException unread
+                    ? ofPlaceholder(unread.getValue(), property)
                     : null;
-            if (placeholder != null && placeholder.find()) {
-                String name = placeholder.group(1);
-                return new RateLimitConfigurationException(
-                        "The placeholder '" + placeholder.group() + "' has no value.",
-                        "Set '" + name + "', or write a value for its absence: '${" + name + ":"
-                                + EXAMPLES.getOrDefault(leaf(property), "VALUE") + "}'.",
-                        property);
+            if (empty != null) {
+                return empty;
             }
         }
         return null;
+    }
+
+    /** Returns the mistake of a placeholder that has no value; null if the value contains none. */
+    private static @Nullable RateLimitConfigurationException ofPlaceholder(@Nullable Object value, String property) {
+        String placeholder = placeholder(value);
+        if (placeholder == null) {
+            return null;
+        }
+        String name = placeholder.substring(2, placeholder.length() - 1);
+        return new RateLimitConfigurationException(
+                "The placeholder '" + placeholder + "' has no value.",
+                "Set '" + name + "', or write a value for its absence: '${" + name + ":"
+                        + EXAMPLES.getOrDefault(leaf(property), "VALUE") + "}'.",
+                property);
+    }
+
+    /** Returns the first placeholder that has no value; null if the value contains none. */
+    static @Nullable String placeholder(@Nullable Object value) {
+        Matcher placeholder = PLACEHOLDER.matcher(String.valueOf(value));
+        return placeholder.find() ? placeholder.group() : null;
     }
 
     private static @Nullable RateLimitConfigurationException ofValue(

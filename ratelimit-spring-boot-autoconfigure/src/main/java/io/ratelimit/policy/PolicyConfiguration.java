@@ -102,20 +102,21 @@ public class PolicyConfiguration {
                 backend + ".local-share",
                 localShare,
                 "must be above 0 and at most 1, but was " + localShare + ": set 0.25 for four instances");
-        check(
-                !isBlank(properties.keyPrefix()),
+        checkText(
                 backend + ".key-prefix",
                 properties.keyPrefix(),
                 "must not be blank: remove it to use the name of the application");
-        check(
-                !isBlank(properties.keySecret()),
+        checkText(
                 backend + ".key-secret",
                 properties.keySecret(),
                 "must not be blank, because it would hide nothing: remove it to use none");
     }
 
-    private static boolean isBlank(@Nullable String text) {
-        return text != null && text.isBlank();
+    /** Checks a text that isn't converted: a placeholder without a value would be the same text in all applications. */
+    private static void checkText(String property, @Nullable String text, String requirement) {
+        check(text == null || !text.isBlank(), property, text, requirement);
+        String placeholder = BadValue.placeholder(text);
+        check(placeholder == null, property, placeholder, "must not have a placeholder without a value");
     }
 
     private static void check(boolean valid, String property, @Nullable Object value, String requirement) {

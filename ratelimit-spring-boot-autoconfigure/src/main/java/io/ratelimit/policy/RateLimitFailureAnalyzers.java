@@ -105,9 +105,7 @@ final class RateLimitFailureAnalyzers {
         @Override
         protected @Nullable FailureAnalysis analyze(
                 Throwable rootFailure, InvalidConfigurationPropertyValueException cause) {
-            return isOurs(cause.getName())
-                    ? analyzer.analyze(rootFailure, BadValue.of(cause.getName(), String.valueOf(cause.getReason())))
-                    : null;
+            return isOurs(cause.getName()) ? analyzer.analyze(rootFailure, BadValue.of(cause)) : null;
         }
     }
 
