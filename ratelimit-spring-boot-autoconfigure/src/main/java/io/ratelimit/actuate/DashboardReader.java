@@ -164,7 +164,7 @@ record DashboardReader(
          * @param running the calls in flight; null if the policy doesn't count them
          * @param shares the guaranteed shares in words; null if there are none
          * @param available the tokens in the bucket of a policy that has only one; null if they are unknown, and for other policies
-         * @param lastSeen whether {@code available} is the result of the last decision, not the present state
+         * @param lastSeen whether {@code available} is the result of the backend's last decision, not the present state
          * @param outage the decisions while the backend is unavailable; null while it isn't, or for buckets in memory
          * @param leased the tokens that this instance has taken ahead; null if the policy has no lease
          * @param queueLimit the maximum number of queued calls; 0 if calls may not wait

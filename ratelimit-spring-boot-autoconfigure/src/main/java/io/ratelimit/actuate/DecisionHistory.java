@@ -181,7 +181,7 @@ final class DecisionHistory implements ThrottleListener, AutoCloseable {
         return counts;
     }
 
-    /** Returns the tokens that the last decision left in the bucket of a global policy; negative before the first. */
+    /** Returns the tokens that the last decision, except for a fallback's, left in the bucket; negative before it. */
     long lastRemaining(String policy) {
         PolicyHistory counted = history(policy);
         return counted == null ? -1 : counted.lastRemaining();
@@ -212,7 +212,7 @@ final class DecisionHistory implements ThrottleListener, AutoCloseable {
 
         /**
          * Of concurrent calls, any one determines the remaining tokens. A denial for want of a slot has neither tokens nor a
-         * time until the bucket is full, since no bucket was asked.
+         * time until the bucket is full, since no bucket was asked. The bucket of a fallback is another one.
          */
         @Override
         public void decided(Decision decision, Answer answer) {
@@ -220,7 +220,7 @@ final class DecisionHistory implements ThrottleListener, AutoCloseable {
             if (kind != null) {
                 counts[kind.ordinal()].increment();
             }
-            boolean ofBucket = answer.remaining() > 0 || answer.resetNanos() > 0;
+            boolean ofBucket = !answer.fallback() && (answer.remaining() > 0 || answer.resetNanos() > 0);
             if (ofBucket && answer.charge().isCommon() && !answer.isGuaranteed()) {
                 lastRemaining.setOpaque(answer.remaining());
             }

@@ -198,6 +198,15 @@ class DashboardTests {
         assertThat(outage("{rule: 'allow'}")).isEqualTo("allows all|not shared at present|1 policy: allows all");
     }
 
+    @Test
+    void theLevelDuringAnOutageIsTheOneBefore() {
+        assertThat(browser.run("const p = policies.get('global');"
+                        + " Object.assign(p.data, {lastSeen: true, outage: {rule: 'local', share: 0.25}});"
+                        + " p.show(); return p.levelText.textContent"))
+                .asString()
+                .endsWith(" left, before the outage");
+    }
+
     private Object outage(String outage) {
         return browser.run(
                 "const p = policies.get('global'); Object.assign(p.data, {lastSeen: true, outage: " + outage

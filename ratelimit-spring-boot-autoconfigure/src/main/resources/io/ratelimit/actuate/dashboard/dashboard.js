@@ -309,13 +309,14 @@ class Policy {
   }
 
   showLevel() {
-    const { available, limit: { rate, capacity }, key, lastSeen, mode } = this.data;
+    const { available, limit: { rate, capacity }, key, lastSeen, outage, mode } = this.data;
     this.level.hidden = key.length > 0 || mode === 'off' || !rate;
     if (this.level.hidden) return;
     this.meter.hidden = available === null || available === undefined;
     if (this.meter.hidden) return write(this.levelText, 'level not known');
     Object.assign(this.meter, { min: 0, max: capacity, low: capacity / 10, high: capacity / 4, optimum: capacity, value: available });
-    const text = `${number(available)} of ${number(capacity)} left${lastSeen ? ', when last asked' : ''}`;
+    const when = outage ? ', before the outage' : lastSeen ? ', when last asked' : '';
+    const text = `${number(available)} of ${number(capacity)} left${when}`;
     this.meter.setAttribute('aria-label', text);
     write(this.levelText, text);
   }
