@@ -29,12 +29,14 @@ import org.jspecify.annotations.Nullable;
  * @param backends returns the name of the backend that holds the buckets of a policy; {@code local} for memory
  * @param inFlight returns whether a policy, one of its tiers or one of its overrides limits how many calls are in flight
  * @param oneBucket returns whether all calls of a policy share one bucket
+ * @param mayHaveKeys returns whether a policy has a key, or annotations may give one to its calls
  */
 record RateLimitMeters(
         MeterRegistry registry,
         Function<PolicyThrottler, String> backends,
         Predicate<ThrottlePolicy> inFlight,
-        Predicate<ThrottlePolicy> oneBucket)
+        Predicate<ThrottlePolicy> oneBucket,
+        Predicate<ThrottlePolicy> mayHaveKeys)
         implements ThrottleListener {
 
     /** The name of the backend in memory. */
@@ -79,7 +81,8 @@ record RateLimitMeters(
                             : remote
                                     ? meters.lastRemaining
                                     : current.snapshot(name).available());
-        } else if (!remote) {
+        }
+        if (!remote && mayHaveKeys.test(policy)) {
             gauge(throttler, "ratelimit.keys", "Buckets in memory", current -> current.size(name));
         }
         return meters;

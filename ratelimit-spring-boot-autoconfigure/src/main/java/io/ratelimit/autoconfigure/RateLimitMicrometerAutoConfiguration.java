@@ -5,6 +5,9 @@ import io.ratelimit.Backend;
 import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitProperties;
+import io.ratelimit.policy.RateLimitProperties.AppliesTo;
+import io.ratelimit.policy.RateLimitProperties.Policy;
+import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
@@ -32,7 +35,12 @@ public final class RateLimitMicrometerAutoConfiguration {
                 registry,
                 ConfiguredPolicies::backendOf,
                 policies::limitsInFlight,
-                RateLimitedOperations.oneBucket(operations));
+                RateLimitedOperations.oneBucket(operations),
+                policy -> !policy.isGlobal() || isAnnotated(policies.properties(policy.name())));
+    }
+
+    private static boolean isAnnotated(@Nullable Policy configured) {
+        return configured != null && configured.appliesTo() == AppliesTo.ANNOTATED;
     }
 
     @Bean

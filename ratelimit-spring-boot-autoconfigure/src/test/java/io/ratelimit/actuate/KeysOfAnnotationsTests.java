@@ -72,13 +72,20 @@ class KeysOfAnnotationsTests {
 
     @Test
     void theMeterIsNotANumber() {
-        assertThat(available("export")).isNaN();
-        assertThat(available("shared")).isOne();
+        assertThat(gauge("ratelimit.available", "export")).isNaN();
+        assertThat(gauge("ratelimit.available", "shared")).isOne();
     }
 
-    private static double available(String policy) {
+    @Test
+    void theBucketsOfTheKeysAreCounted() {
+        assertThat(server.http().get("/export/b").status()).isEqualTo(200);
+        assertThat(gauge("ratelimit.keys", "export")).isEqualTo(2);
+        assertThat(gauge("ratelimit.keys", "shared")).isOne();
+    }
+
+    private static double gauge(String name, String policy) {
         return server.bean(MeterRegistry.class)
-                .get("ratelimit.available")
+                .get(name)
                 .tag("policy", policy)
                 .gauge()
                 .value();

@@ -44,7 +44,8 @@ class RateLimitMetersTests {
             registry,
             throttler -> throttler.policy().name().endsWith("-redis") ? "redis" : "local",
             ThrottlePolicy::limitsInFlight,
-            ThrottlePolicy::isGlobal);
+            ThrottlePolicy::isGlobal,
+            policy -> !policy.isGlobal());
     private final Throttlers throttlers =
             new Throttlers(List.of(GLOBAL, USER, SHADOW, OFF, QUEUED), BucketStore.local(time), time, meters);
 

@@ -92,8 +92,8 @@ class RateLimitMicrometerAutoConfigurationTests {
 
     @Test
     void backsOffForMetersOfTheApplication() {
-        RateLimitMeters custom =
-                new RateLimitMeters(new SimpleMeterRegistry(), policy -> "local", policy -> false, policy -> true);
+        RateLimitMeters custom = new RateLimitMeters(
+                new SimpleMeterRegistry(), policy -> "local", policy -> false, policy -> true, policy -> false);
         runner.withConfiguration(METRICS)
                 .withBean(RateLimitMeters.class, () -> custom)
                 .run(context -> {
