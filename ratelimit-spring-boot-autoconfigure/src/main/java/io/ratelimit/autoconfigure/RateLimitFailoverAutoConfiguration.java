@@ -22,6 +22,7 @@ import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletRequest;
 import jakarta.servlet.ServletResponse;
 import java.io.IOException;
+import java.util.EnumSet;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.annotation.Qualifier;
@@ -142,7 +143,7 @@ public final class RateLimitFailoverAutoConfiguration {
                     new FilterRegistrationBean<>(new DeadlineFilter(deadline));
             registration.setName(DEADLINE_FILTER);
             registration.setOrder(Ordered.HIGHEST_PRECEDENCE);
-            registration.setDispatcherTypes(DispatcherType.REQUEST, DispatcherType.ASYNC, DispatcherType.ERROR);
+            registration.setDispatcherTypes(EnumSet.complementOf(EnumSet.of(DispatcherType.INCLUDE)));
             registration.setAsyncSupported(true);
             return registration;
         }

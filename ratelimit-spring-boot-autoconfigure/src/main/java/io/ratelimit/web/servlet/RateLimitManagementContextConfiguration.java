@@ -6,7 +6,6 @@ import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import io.ratelimit.web.servlet.rejection.RejectionHandler;
 import io.ratelimit.web.servlet.rejection.Rejections;
-import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
 import java.util.ArrayList;
 import java.util.List;
@@ -109,7 +108,7 @@ final class RateLimitManagementContextConfiguration {
                 parent.getBean(RateLimitFailoverAutoConfiguration.DEADLINE_FILTER, FilterRegistrationBean.class);
         FilterRegistrationBean<?> registration = new FilterRegistrationBean<>(Objects.requireNonNull(own.getFilter()));
         registration.setName(own.getFilterName());
-        registration.setDispatcherTypes(DispatcherType.REQUEST, DispatcherType.ASYNC, DispatcherType.ERROR);
+        registration.setDispatcherTypes(own.determineDispatcherTypes());
         registration.setAsyncSupported(true);
         return asInParent(registration);
     }

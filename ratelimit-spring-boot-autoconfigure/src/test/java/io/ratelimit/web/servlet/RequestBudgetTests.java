@@ -10,6 +10,7 @@ import io.ratelimit.Decision.Answer;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.PlainStore;
 import io.ratelimit.annotation.RateLimited;
+import jakarta.servlet.Filter;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -21,8 +22,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.boot.actuate.endpoint.annotation.Endpoint;
 import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.core.Ordered;
 import org.springframework.core.env.Environment;
 import org.springframework.http.HttpStatus;
 import org.springframework.http.ResponseEntity;
@@ -67,6 +70,13 @@ class RequestBudgetTests {
     }
 
     @Test
+    void theCallsOfARequestThatIsForwardedBeforeTheLimitsSeeItShareItsTime() {
+        server.advance(Duration.ofMinutes(1));
+        assertThat(server.http().get("/forwarded").status()).isEqualTo(200);
+        assertThat(store.takes).hasValue(3);
+    }
+
+    @Test
     void theManagementPortHasTheDeadline() {
         int port = server.bean(Environment.class).getRequiredProperty("local.management.port", int.class);
         assertThat(new RawHttp(port, "127.0.0.1").get("/actuator/work").status())
@@ -88,6 +98,16 @@ class RequestBudgetTests {
         @Bean
         SlowStore store(ManualTimeSource time) {
             return new SlowStore(time);
+        }
+
+        /** A filter of the lowest order that stands in front of all filters of the limits. */
+        @Bean
+        FilterRegistrationBean<Filter> forwarding() {
+            FilterRegistrationBean<Filter> registration = new FilterRegistrationBean<>((request, response, chain) ->
+                    request.getRequestDispatcher("/blocking").forward(request, response));
+            registration.addUrlPatterns("/forwarded");
+            registration.setOrder(Ordered.HIGHEST_PRECEDENCE);
+            return registration;
         }
 
         @Bean
