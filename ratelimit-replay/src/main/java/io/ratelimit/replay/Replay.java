@@ -149,7 +149,8 @@ final class Replay {
                     result.countUndecided(unlogged);
                 } else if (charge != null) {
                     charges.add(charge);
-                    result.withoutStatus += entry.status == 0 && policy.refundedStatuses() != null ? 1 : 0;
+                    boolean byStatus = policy.refunds() && !policy.refundsAuthenticated();
+                    result.withoutStatus += entry.status == 0 && byStatus ? 1 : 0;
                 }
             }
         }
