@@ -83,7 +83,6 @@ final class PropertyBinding implements ConditionalGenericConverter, Configuratio
             return text(source, targetType);
         }
         Method factory = Objects.requireNonNull(factoryMethod(targetType));
-        ReflectionUtils.makeAccessible(factory);
         return ReflectionUtils.invokeMethod(factory, null, source.toString());
     }
 
