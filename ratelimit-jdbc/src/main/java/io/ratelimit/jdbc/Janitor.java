@@ -17,11 +17,12 @@ final class Janitor {
 
     private static final Log logger = LogFactory.getLog(Janitor.class);
 
-    private static final Duration PAUSE = Duration.ofMinutes(5);
+    static final Duration PAUSE = Duration.ofMinutes(5);
     private static final Duration LONGEST = Duration.ofSeconds(30);
 
     private final ConnectionPool connections;
     private final BucketTable table;
+    private final Duration pause;
     private final Duration longest;
     private final ScheduledExecutorService thread = Executors.newSingleThreadScheduledExecutor(work -> {
         Thread daemon = new Thread(work, "ratelimit-jdbc-janitor");
@@ -31,23 +32,25 @@ final class Janitor {
 
     private @Nullable ScheduledFuture<?> schedule;
 
-    Janitor(DataSource source, BucketTable table) {
-        this(source, table, LONGEST);
+    /** @param pause the time between two sweeps */
+    Janitor(DataSource source, BucketTable table, Duration pause) {
+        this(source, table, pause, LONGEST);
     }
 
     /** @param longest the time that opening a connection may take, and so may a statement */
-    Janitor(DataSource source, BucketTable table, Duration longest) {
+    Janitor(DataSource source, BucketTable table, Duration pause, Duration longest) {
         this.connections = new ConnectionPool(source, 1, longest, longest);
         this.table = table;
+        this.pause = pause;
         this.longest = longest;
     }
 
     /** Begins at a random moment, as other instances do the same. */
     synchronized void start() {
         if (schedule == null) {
-            long seconds = PAUSE.toSeconds();
-            long first = 1 + ThreadLocalRandom.current().nextLong(seconds);
-            schedule = thread.scheduleWithFixedDelay(this::sweep, first, seconds, TimeUnit.SECONDS);
+            long millis = pause.toMillis();
+            long first = 1 + ThreadLocalRandom.current().nextLong(millis);
+            schedule = thread.scheduleWithFixedDelay(this::sweep, first, millis, TimeUnit.MILLISECONDS);
         }
     }
 

@@ -79,6 +79,11 @@ public final class JdbcStorage implements Storage {
 
     /** @param source opens a connection at each call; the storage keeps connections open, so it must not be a small pool */
     public JdbcStorage(DataSource source, Settings settings, Deadline deadline) {
+        this(source, settings, deadline, Janitor.PAUSE);
+    }
+
+    /** @param sweeps the time between two removals of expired rows */
+    JdbcStorage(DataSource source, Settings settings, Deadline deadline, Duration sweeps) {
         this.source = source;
         this.settings = settings;
         this.table = new BucketTable(settings.table);
@@ -87,7 +92,7 @@ public final class JdbcStorage implements Storage {
         this.store = new JdbcBucketStore(
                 connections, table, ids, deadline, LONGEST_OPERATION, () -> JdbcBucketStore.SERVER_TIME);
         this.changes = new JdbcChanges(connections, table, ids, settings.prefix, settings.secret);
-        this.janitor = new Janitor(source, table);
+        this.janitor = new Janitor(source, table, sweeps);
     }
 
     @Override

@@ -8,6 +8,7 @@ import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.ChangeBoard;
 import io.ratelimit.Charge;
+import io.ratelimit.CompareAndSetBucketStore.BucketName;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.remote.PatientAwaits;
 import java.lang.reflect.Proxy;
@@ -19,8 +20,10 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import javax.sql.DataSource;
 import org.h2.jdbcx.JdbcDataSource;
@@ -64,16 +67,47 @@ class JdbcTableTests {
                 .map(i -> Charge.of(policy, "user" + i, 1))
                 .toList();
         assertThat(store.take(charges).allowed()).isTrue();
-        TestDatabase.execute(source, "UPDATE " + table.name() + " SET expires = TIMESTAMP '2020-01-01 00:00:00'");
+        expireAll(source);
         ThrottlePolicy slow = ThrottlePolicy.of("slow", BucketSpec.of("1/1h"), "user");
         assertThat(store.take(List.of(Charge.of(slow, "alice", 1))).allowed()).isTrue();
         assertThat(rows(source)).isEqualTo(1_101);
 
-        new Janitor(source, table).sweep();
+        new Janitor(source, table, Janitor.PAUSE).sweep();
 
         assertThat(rows(source)).isEqualTo(1);
         assertThat(store.take(List.of(Charge.of(slow, "alice", 1))).allowed()).isFalse();
         connections.stop();
+    }
+
+    private void expireAll(DataSource source) {
+        TestDatabase.execute(source, "UPDATE " + table.name() + " SET expires = TIMESTAMP '2020-01-01 00:00:00'");
+    }
+
+    private static Set<Thread> janitors() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().equals("ratelimit-jdbc-janitor"))
+                .collect(Collectors.toSet());
+    }
+
+    @Test
+    void aStorageRemovesExpiredRowsByItselfUntilItIsClosed() {
+        DataSource source = TestDatabase.h2();
+        JdbcStorage.Settings settings = new JdbcStorage.Settings(table.name(), url -> true, 2, TIMEOUT, "shop", "");
+        Charge one = Charge.of(ThrottlePolicy.of("all", BucketSpec.of("9/1h")), "", 1);
+        Set<Thread> others = janitors();
+        try (JdbcStorage storage =
+                new JdbcStorage(source, settings, TestDatabase.deadline(TIMEOUT), Duration.ofMillis(50))) {
+            for (int i = 0; i < 2; i++) {
+                PatientAwaits.awaitSelfTest(storage);
+                assertThat(storage.store().take(List.of(one)).allowed()).isTrue();
+                expireAll(source);
+                await().until(() -> rows(source) == 0);
+                storage.stop();
+                storage.start();
+            }
+            assertThat(janitors()).hasSizeGreaterThan(others.size());
+        }
+        await().until(() -> others.containsAll(janitors()));
     }
 
     @Test
@@ -85,7 +119,7 @@ class JdbcTableTests {
                 connections, table, new TableIds("test", ""), TIMEOUT, () -> JdbcBucketStore.SERVER_TIME);
         ThrottlePolicy policy = ThrottlePolicy.of("api", BucketSpec.of("1/1s"), "user");
         store.take(List.of(Charge.of(policy, "alice", 1)));
-        TestDatabase.execute(source, "UPDATE " + table.name() + " SET expires = TIMESTAMP '2020-01-01 00:00:00'");
+        expireAll(source);
         CountDownLatch never = new CountDownLatch(1);
         AtomicInteger opened = new AtomicInteger();
         DataSource hanging = (DataSource) Proxy.newProxyInstance(
@@ -95,7 +129,7 @@ class JdbcTableTests {
                     }
                     return source.getConnection();
                 });
-        Janitor janitor = new Janitor(hanging, table, Duration.ofSeconds(1));
+        Janitor janitor = new Janitor(hanging, table, Janitor.PAUSE, Duration.ofSeconds(1));
         janitor.sweep();
         assertThat(rows(source)).isEqualTo(1);
 
@@ -116,6 +150,7 @@ class JdbcTableTests {
 
         changes.put("api", changes.sign("api", "first")).join();
         changes.put("api", changes.sign("api", "second")).join();
+        new Janitor(source, table, Janitor.PAUSE).sweep();
         ChangeBoard.Posted posted = changes.read(List.of("api", "other")).join();
         assertThat(posted.changes()).containsOnlyKeys("api");
         assertThat(changes.verify("api", posted.changes().get("api"))).isEqualTo("second");
@@ -130,6 +165,33 @@ class JdbcTableTests {
         assertThat(changes.remove("api").join()).isFalse();
         assertThat(changes.read(List.of()).join().changes()).isEmpty();
         connections.stop();
+    }
+
+    /** Otherwise a reader of the table could find the row of a guessed address, and a writer could change limits. */
+    @Test
+    void theSecretOfAStorageIsInItsIdsAndChanges() throws SQLException {
+        DataSource source = TestDatabase.h2();
+        JdbcStorage.Settings settings =
+                new JdbcStorage.Settings(table.name(), url -> true, 2, TIMEOUT, "shop", "secret");
+        Charge alice = Charge.of(ThrottlePolicy.of("api", BucketSpec.of("5/1d"), "user"), "alice", 1);
+        try (JdbcStorage storage = new JdbcStorage(source, settings, TestDatabase.deadline(TIMEOUT))) {
+            PatientAwaits.awaitSelfTest(storage);
+            assertThat(storage.store().take(List.of(alice)).allowed()).isTrue();
+            assertThat(storage.changes().sign("api", "rate=9/1d")).startsWith("rate=9/1d hmac=");
+        }
+        assertThat(hasRow(source, new TableIds("shop", "secret").of(BucketName.of(alice))))
+                .isTrue();
+        assertThat(hasRow(source, new TableIds("shop", "").of(BucketName.of(alice))))
+                .isFalse();
+    }
+
+    private boolean hasRow(DataSource source, byte[] id) throws SQLException {
+        try (Connection connection = source.getConnection();
+                PreparedStatement select =
+                        connection.prepareStatement("SELECT id FROM " + table.name() + " WHERE id = ?")) {
+            select.setBytes(1, id);
+            return select.executeQuery().next();
+        }
     }
 
     /** As after a write by something else, or by a newer version: no other key suffers, and nothing is granted. */
