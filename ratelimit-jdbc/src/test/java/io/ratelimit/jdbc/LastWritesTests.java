@@ -11,9 +11,7 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.jdbc.BucketTable.Write;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.KeyHash;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Proxy;
-import java.sql.Connection;
+import java.nio.ByteBuffer;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.time.Duration;
@@ -76,6 +74,21 @@ class LastWritesTests {
         assertThat(lastWrites.guess(List.of(ROW), MILLI).values()).containsExactly(value(5));
         assertThat(lastWrites.guess(List.of(ROW, "other row, 16 by".getBytes(UTF_8)), MILLI))
                 .isNull();
+    }
+
+    /** A client may send many keys, and each has a row. */
+    @Test
+    void theRowsOfManyKeysAreForgotten() {
+        read(0, 0, 0);
+        writeInSequence();
+        for (int i = 1; i < 100_000; i++) {
+            byte[] id = ByteBuffer.allocate(KeyHash.BYTES).putInt(0, i).array();
+            lastWrites.noteWrite(new Write(id, null, value(0), EPOCH, Long.MAX_VALUE, TIMEOUT), true);
+        }
+        assertThat(lastWrites.guess(List.of(ROW), MILLI)).isNotNull();
+        byte[] next = ByteBuffer.allocate(KeyHash.BYTES).putInt(0, -1).array();
+        lastWrites.noteWrite(new Write(next, null, value(0), EPOCH, Long.MAX_VALUE, TIMEOUT), true);
+        assertThat(lastWrites.guess(List.of(ROW), MILLI)).isNull();
     }
 
     @Test
@@ -149,31 +162,9 @@ class LastWritesTests {
 
     /** Replaces the rows of all reads. */
     private static DataSource reading(DataSource source, Replacement rows) {
-        return proxy(
-                DataSource.class,
+        return Replacement.ofStatements(
                 source,
-                "getConnection",
-                connection -> proxy(
-                        Connection.class,
-                        connection,
-                        "prepareStatement",
-                        statement -> proxy(PreparedStatement.class, statement, "executeQuery", rows)));
-    }
-
-    private interface Replacement {
-        Object of(Object result);
-    }
-
-    private static <T> T proxy(Class<T> type, Object target, String method, Replacement replacement) {
-        return type.cast(Proxy.newProxyInstance(
-                LastWritesTests.class.getClassLoader(), new Class<?>[] {type}, (proxy, called, arguments) -> {
-                    try {
-                        Object result = called.invoke(target, arguments);
-                        return called.getName().equals(method) ? replacement.of(result) : result;
-                    } catch (InvocationTargetException failed) {
-                        throw failed.getCause();
-                    }
-                }));
+                (statement, sql) -> Replacement.proxy(PreparedStatement.class, statement, "executeQuery", rows));
     }
 
     private static JdbcBucketStore store(DataSource source, BucketTable table) {
@@ -189,7 +180,7 @@ class LastWritesTests {
     @MethodSource("databases")
     void mostCallsOfAnInstanceAloneReadNothing(DataSource source) {
         AtomicInteger reads = new AtomicInteger();
-        Replacement counting = rows -> {
+        Replacement counting = (rows, arguments) -> {
             reads.incrementAndGet();
             return rows;
         };
@@ -248,7 +239,10 @@ class LastWritesTests {
     void aGuessThatIsAnHourOldTakesNothing(DataSource source) {
         AtomicLong behind = new AtomicLong(Duration.ofHours(1).toNanos() / 1_000);
         JdbcBucketStore store = store(
-                reading(source, rows -> proxy(ResultSet.class, rows, "getLong", clock -> (long) clock - behind.get())),
+                reading(
+                        source,
+                        (rows, none) -> Replacement.proxy(
+                                ResultSet.class, rows, "getLong", (clock, column) -> (long) clock - behind.get())),
                 new BucketTable(TestDatabase.newTable()));
         Charge ten = Charge.of(ThrottlePolicy.of("api", BucketSpec.of("100/1h"), "user"), "alice", 10);
         for (int i = 1; i <= 6; i++) {
