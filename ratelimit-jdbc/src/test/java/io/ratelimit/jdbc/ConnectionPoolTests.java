@@ -100,6 +100,7 @@ class ConnectionPoolTests {
         ConnectionPool connections = new ConnectionPool(pool(), 1, TIMEOUT);
         connections.fill(call());
         assertThat(options()).containsExactly("statement_timeout", "synchronous_commit");
+        assertThat(connection.getTransactionIsolation()).isEqualTo(Connection.TRANSACTION_READ_COMMITTED);
         connections.stop();
         assertThat(connection.getAutoCommit()).isFalse();
         assertThat(connection.getTransactionIsolation()).isEqualTo(Connection.TRANSACTION_SERIALIZABLE);

@@ -22,6 +22,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
@@ -229,6 +230,35 @@ class JdbcFaultTests {
             assertThat(failed).hasMessageContaining("read-only transaction");
             assertThat(failed.isMisconfiguration()).isTrue();
             replica.set(false);
+            assertThat(storage.store().take(List.of(ALICE)).allowed()).isTrue();
+        }
+    }
+
+    /** As after a failover: the connections lead to the former primary, and new ones to the other server. */
+    @Test
+    void aServerThatWritesNoMoreFailsOneCallAndNotOneForEachConnection() throws SQLException {
+        List<Connection> opened = new CopyOnWriteArrayList<>();
+        DataSource source = new PGSimpleDataSource() {
+            @Override
+            public Connection getConnection() throws SQLException {
+                Connection connection = TestDatabase.postgres().getConnection();
+                opened.add(connection);
+                return connection;
+            }
+        };
+        try (JdbcStorage storage = storage(source)) {
+            PatientAwaits.awaitSelfTest(storage);
+            assertThat(storage.store().take(List.of(ALICE)).allowed()).isTrue();
+            int kept = 0;
+            for (Connection connection : opened) {
+                if (!connection.isClosed()) {
+                    connection.createStatement().execute("SET default_transaction_read_only = on");
+                    kept++;
+                }
+            }
+            assertThat(kept).isEqualTo(2);
+            assertThatThrownBy(() -> storage.store().take(List.of(ALICE)))
+                    .hasMessageContaining("read-only transaction");
             assertThat(storage.store().take(List.of(ALICE)).allowed()).isTrue();
         }
     }
