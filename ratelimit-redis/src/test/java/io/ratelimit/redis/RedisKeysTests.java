@@ -2,16 +2,23 @@ package io.ratelimit.redis;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.lettuce.core.RedisURI;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
+import io.ratelimit.CompareAndSetBucketStore.BucketName;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.PatientAwaits;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class RedisKeysTests {
 
@@ -47,6 +54,28 @@ class RedisKeysTests {
     void withoutTheSecretKeysCanNotBeComputed() {
         assertThat(key(new RedisKeys("ratelimit:shop", "other"), "alice")).isNotEqualTo(key(KEYS, "alice"));
         assertThat(key(new RedisKeys("ratelimit:shop", ""), "alice")).isNotEqualTo(key(KEYS, "alice"));
+    }
+
+    /** Otherwise a reader of the keys could find those of a guessed address. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void theSecretOfAStorageIsInItsKeys(boolean transactions) {
+        TestRedis redis = TestRedis.shared();
+        String prefix = TestRedis.prefix();
+        Deadline deadline = TestRedis.deadline(Duration.ofSeconds(20));
+        PlainClients clients = new PlainClients(RedisURI.create(redis.host(), redis.port()), false);
+        Charge alice = Charge.of(ThrottlePolicy.of("api", BucketSpec.of("5/1d"), "user"), "alice", 1);
+        try (RedisStorage storage = transactions
+                ? RedisStorage.withTransactions(clients, prefix, "secret", deadline)
+                : RedisStorage.withScripts(clients, prefix, "secret", deadline)) {
+            PatientAwaits.awaitSelfTest(storage);
+            assertThat(storage.store().take(List.of(alice)).allowed()).isTrue();
+        }
+        for (String secret : List.of("secret", "")) {
+            RedisKeys keys = new RedisKeys(prefix, secret);
+            byte[] key = transactions ? keys.key(BucketName.of(alice)) : keys.key(alice);
+            assertThat(redis.connection().sync().exists(key)).as(secret).isEqualTo(secret.isEmpty() ? 0 : 1);
+        }
     }
 
     @Test
