@@ -92,16 +92,19 @@ class DeadlineTests {
         assertThat(Thread.currentThread().isInterrupted()).isTrue();
     }
 
-    /** A wait for another call and the call that follows share one deadline, on any thread. */
+    /** A wait for another call and the call that follows share one deadline, on any thread. A busy machine wakes late. */
     @Test
     void aWaitForAnotherCallTakesAQuarterOfTheTimeThatIsLeft() {
-        Duration timeout = Duration.ofMillis(8);
-        Deadline deadline = new Deadline(new SystemTimeSource(), timeout);
-        deadline.awaitOther(new CompletableFuture<>());
-        assertThat(deadline.leftNanos()).isLessThanOrEqualTo(timeout.toNanos() * 3 / 4);
-
-        deadline.closeAwaiting();
-        assertThat(deadline.leftNanos()).isEqualTo(timeout.toNanos());
+        long timeout = Duration.ofMillis(200).toNanos();
+        Deadline deadline = new Deadline(new SystemTimeSource(), Duration.ofNanos(timeout));
+        assertThat(IntStream.range(0, 20)).anyMatch(attempt -> {
+            deadline.awaitOther(new CompletableFuture<>());
+            long left = deadline.leftNanos();
+            deadline.closeAwaiting();
+            assertThat(left).isLessThanOrEqualTo(timeout * 3 / 4);
+            assertThat(deadline.leftNanos()).isEqualTo(timeout);
+            return left > timeout / 2;
+        });
     }
 
     @Test
@@ -111,5 +114,28 @@ class DeadlineTests {
         deadline.awaitOther(new CompletableFuture<>());
         deadline.closeAwaiting();
         assertThat(deadline.leftNanos()).isLessThanOrEqualTo(6_000_000);
+    }
+
+    @Test
+    void anInterruptEndsTheWaitForAnotherCallAndIsRestored() {
+        Duration timeout = Duration.ofHours(1);
+        Deadline deadline = new Deadline(new SystemTimeSource(), timeout);
+        Thread.currentThread().interrupt();
+
+        deadline.awaitOther(new CompletableFuture<>());
+        assertThat(deadline.leftNanos()).isGreaterThan(timeout.toNanos() * 7 / 8);
+        assertThat(Thread.currentThread().isInterrupted()).isTrue();
+    }
+
+    @Test
+    void anInterruptedThreadGetsASharedReplyAndItsInterruptIsRestored() {
+        Deadline deadline = new Deadline(new SystemTimeSource(), Duration.ofHours(1));
+        CompletableFuture<String> soon =
+                new CompletableFuture<String>().completeOnTimeout("PONG", 20, TimeUnit.MILLISECONDS);
+        Thread.currentThread().interrupt();
+
+        deadline.awaitShared(soon);
+        assertThat(soon).isCompletedWithValue("PONG");
+        assertThat(Thread.currentThread().isInterrupted()).isTrue();
     }
 }

@@ -1,6 +1,7 @@
 package io.ratelimit.remote;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
@@ -17,6 +18,8 @@ import java.time.Duration;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** A denial of the backend is remembered for a moment. */
 class RememberedDenialsTests {
@@ -268,6 +271,26 @@ class RememberedDenialsTests {
         assertThat(colliding)
                 .allMatch(key ->
                         denials.find(List.of(Charge.of(POLICY, key, 1)), true).size() == 1);
+    }
+
+    /** A client may send many keys, and long ones. */
+    @ParameterizedTest
+    @CsvSource({"10, 100000", "1000, 10000"})
+    void theDenialsThatAreRememberedAreBoundedByTheirLength(int length, int keys) {
+        RememberedDenials denials = new RememberedDenials(time);
+        List<Charge> charges = IntStream.range(0, keys)
+                .mapToObj(i -> Charge.of(POLICY, "x".repeat(length - 6) + (100_000 + i), 1))
+                .toList();
+        for (Charge charge : charges) {
+            denials.note(
+                    Decision.of(List.of(Answer.denied(charge, Outcome.DENIED, Duration.ofSeconds(1)))),
+                    time.nanoTime());
+        }
+        long most = 8_000_000 / (100 + length);
+        await().untilAsserted(() -> assertThat(charges.stream()
+                        .filter(charge -> !denials.find(List.of(charge), false).isEmpty())
+                        .count())
+                .isBetween(most / 2, most));
     }
 
     @Test
