@@ -18,16 +18,22 @@ import javax.sql.DataSource;
 /**
  * A small pool of connections, each used by one call at a time. A call waits neither for a free connection nor for a new one
  * longer than its deadline allows, which is why the pool of the application isn't used. Connections are opened in the
- * background. Thread-safe.
+ * background, and checked there until one has passed. Thread-safe.
  */
 final class ConnectionPool {
 
     private static final Duration LONGEST_OPENING = Duration.ofSeconds(30);
+    private static final Duration LONGEST_CHECK = Duration.ofSeconds(3);
+
+    /** Servers and poolers close connections that rest, some after less than a minute. */
+    private static final Duration LONGEST_REST = Duration.ofSeconds(10);
 
     private final DataSource source;
     private final int size;
     private final Duration timeout;
     private final Duration longestOpening;
+    private final long longestRest;
+    private final Work<?> check;
     private final Semaphore free;
     private final AtomicInteger opening = new AtomicInteger();
     private final AtomicInteger connecting = new AtomicInteger(); // the threads, also those that take too long
@@ -35,29 +41,41 @@ final class ConnectionPool {
     /** In the order of their last use: a firewall may forget a connection that rests for minutes. */
     private final Queue<Session> idle = new ConcurrentLinkedQueue<>();
 
+    private final Refusals refusals = new Refusals();
+    private volatile boolean checked;
     private volatile boolean stopped;
-
-    /**
-     * @param source opens a connection at each call
-     * @param timeout the longest time of a statement
-     */
-    ConnectionPool(DataSource source, int size, Duration timeout) {
-        this(source, size, timeout, LONGEST_OPENING);
-    }
 
     interface Work<T> {
         T on(Session session, Deadline.Call call) throws SQLException;
     }
 
     /**
+     * @param source opens a connection at each call
+     * @param timeout the longest time of a statement
+     * @param check is done on a new connection, until it has succeeded once, and again after the server refused work
+     */
+    ConnectionPool(DataSource source, int size, Duration timeout, Work<?> check) {
+        this(source, size, timeout, LONGEST_OPENING, LONGEST_REST, check);
+    }
+
+    /**
      * @param longestOpening the time after which another connection is opened in place of one that doesn't open. If as many
      *     threads as the pool has connections wait in vain, only one is opened at a time, for four times as long.
+     * @param longestRest the time without use after which the server may have closed a connection
      */
-    ConnectionPool(DataSource source, int size, Duration timeout, Duration longestOpening) {
+    ConnectionPool(
+            DataSource source,
+            int size,
+            Duration timeout,
+            Duration longestOpening,
+            Duration longestRest,
+            Work<?> check) {
         this.source = source;
         this.size = size;
         this.timeout = timeout;
         this.longestOpening = longestOpening;
+        this.longestRest = longestRest.toNanos();
+        this.check = check;
         this.free = new Semaphore(size, true);
     }
 
@@ -72,10 +90,11 @@ final class ConnectionPool {
             throw new CongestedException("all " + size + " connections to the database were in use", null);
         }
         try {
-            Session session = idle.poll();
-            session = session != null ? session : open(call);
+            Session session = session(call);
             try {
-                return work.on(session, call);
+                T result = work.on(session, call);
+                refusals.noteSuccess(session.openedAt());
+                return result;
             } catch (SQLException failed) {
                 throw session.failed(failed, call);
             } catch (BackendException failed) {
@@ -89,6 +108,26 @@ final class ConnectionPool {
         } finally {
             free.release();
         }
+    }
+
+    /** Returns a connection that rests, or opens one. One that the server closed meanwhile fails no call. */
+    private Session session(Deadline.Call call) {
+        Session rested = idle.poll();
+        if (rested == null) {
+            return open(call);
+        }
+        if (rested.restedNanos() < longestRest) {
+            return rested;
+        }
+        BackendException failure = rested.probe(call);
+        if (failure == null) {
+            return rested;
+        }
+        giveBack(rested);
+        if (rested.lost() == null) {
+            throw failure;
+        }
+        return open(call);
     }
 
     /** Opens a connection. One that opens after the deadline is for a later call. */
@@ -106,6 +145,7 @@ final class ConnectionPool {
         if (stopped) {
             throw new BackendException("the connections to the database are closed");
         }
+        refusals.permit();
         boolean inVain = connecting.get() - opening.get() >= size;
         if (opening.incrementAndGet() > (inVain ? 1 : size)) {
             opening.decrementAndGet();
@@ -128,14 +168,34 @@ final class ConnectionPool {
 
     private void connect(CompletableFuture<Session> opened) {
         try {
-            Session session = Session.of(source.getConnection(), timeout);
+            Session session = checked(Session.of(source.getConnection(), timeout));
             if (!opened.complete(session)) {
                 session.close();
             }
         } catch (Throwable failed) {
+            BackendException failure = JdbcFailures.of(failed);
+            if (failure.isMisconfiguration()) {
+                refusals.note(failure, System.nanoTime());
+            }
             opened.completeExceptionally(failed);
         } finally {
             connecting.decrementAndGet();
+        }
+    }
+
+    private Session checked(Session session) {
+        Deadline.Call call = Deadline.Call.within(LONGEST_CHECK, JdbcFailures::of);
+        try {
+            if (!checked) {
+                check.on(session, call);
+                checked = true;
+            }
+            return session;
+        } catch (Throwable failed) {
+            BackendException failure =
+                    failed instanceof SQLException error ? session.failed(error, call) : JdbcFailures.of(failed);
+            session.close();
+            throw failure;
         }
     }
 
@@ -154,6 +214,7 @@ final class ConnectionPool {
 
     private void giveBack(Session session) {
         if (session.isUsable() && !stopped && idle.size() < size) {
+            session.rest();
             idle.add(session);
             if (stopped) {
                 closeIdle();
@@ -161,7 +222,12 @@ final class ConnectionPool {
         } else {
             session.close();
         }
-        if (session.isLost()) {
+        BackendException lost = session.lost();
+        if (lost != null) {
+            if (lost.isMisconfiguration()) {
+                checked = false;
+                refusals.note(lost, session.openedAt());
+            }
             idle.forEach(Session::discard); // they were opened at the same time
             closeIdle();
         }
@@ -174,6 +240,8 @@ final class ConnectionPool {
     }
 
     void start() {
+        refusals.clear();
+        checked = false;
         stopped = false;
     }
 

@@ -110,6 +110,11 @@ enum Dialect {
                 + ", ?".repeat(ids - 1) + ")";
     }
 
+    /** Returns a statement that touches no table. */
+    String probe() {
+        return "SELECT n FROM " + oneRow + " o";
+    }
+
     String insert(String table) {
         return "INSERT INTO " + table + " (state, expires, id) VALUES (?, ?, ?)" + ignoringDuplicates;
     }

@@ -39,7 +39,7 @@ final class Janitor {
 
     /** @param longest the time that opening a connection may take, and so may a statement */
     Janitor(DataSource source, BucketTable table, Duration pause, Duration longest) {
-        this.connections = new ConnectionPool(source, 1, longest, longest);
+        this.connections = new ConnectionPool(source, 1, longest, longest, longest, (session, call) -> true);
         this.table = table;
         this.pause = pause;
         this.longest = longest;

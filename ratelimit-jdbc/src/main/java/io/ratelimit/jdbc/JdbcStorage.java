@@ -59,21 +59,19 @@ public final class JdbcStorage implements Storage {
 
         private static final long serialVersionUID = 1;
 
-        private final String script;
-
-        /** @param refusal the reason why the database doesn't create the table; null if it isn't to be created */
+        /**
+         * @param script the location of the script in the class path
+         * @param refusal the reason why the database doesn't create the table; null if it isn't to be created
+         */
         MissingTableException(String table, String script, @Nullable SQLException refusal) {
             super(
                     "the table '" + table + "' doesn't exist in the database"
-                            + (refusal == null ? "" : ", which refuses to create it: " + JdbcFailures.message(refusal)),
+                            + (refusal == null
+                                    ? "; the script '" + script + "' of ratelimit-jdbc creates it"
+                                    : ", which refuses to create it by the script '" + script + "' of ratelimit-jdbc: "
+                                            + JdbcFailures.message(refusal)),
                     refusal,
                     true);
-            this.script = script;
-        }
-
-        /** Returns the location in the class path of the script that creates the table. */
-        public String script() {
-            return script;
         }
     }
 
@@ -87,7 +85,7 @@ public final class JdbcStorage implements Storage {
         this.source = source;
         this.settings = settings;
         this.table = new BucketTable(settings.table);
-        this.connections = new ConnectionPool(source, settings.connections, settings.timeout);
+        this.connections = new ConnectionPool(source, settings.connections, settings.timeout, this::requireTable);
         TableIds ids = new TableIds(settings.prefix, settings.secret);
         this.store = new JdbcBucketStore(
                 connections, table, ids, deadline, LONGEST_OPERATION, () -> JdbcBucketStore.SERVER_TIME);
@@ -116,7 +114,6 @@ public final class JdbcStorage implements Storage {
     public void selfTest() {
         Deadline.Call call = Deadline.Call.within(START_TIMEOUT, JdbcFailures::of);
         janitor.start();
-        connections.with(call, this::requireTable);
         for (int i = 0; i < WARM_UPS; i++) {
             if (!store.call(call, rows -> rows.take(List.of(PROBE))).allowed()) {
                 throw new BackendException("the bucket of the self-test is empty", null, true);

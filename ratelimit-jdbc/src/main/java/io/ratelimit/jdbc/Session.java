@@ -13,6 +13,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /** A connection to the database, with the settings of the limiter. For one thread at a time. */
 final class Session {
@@ -26,8 +27,10 @@ final class Session {
     private final Connection connection;
     private final Dialect dialect;
     private final Settings original;
+    private final long openedAt = System.nanoTime();
+    private long restsSince = openedAt;
     private boolean usable = true;
-    private boolean lost;
+    private @Nullable BackendException lost;
 
     /** The settings of a connection before it was set up. */
     private record Settings(int timeout, boolean autoCommit, int isolation) {}
@@ -125,10 +128,38 @@ final class Session {
     /** Returns the failure of a call, and records whether this connection may be used again. */
     BackendException failed(SQLException error, Deadline.Call call) {
         boolean late = JdbcFailures.isLate(error);
-        boolean refused = JdbcFailures.isRefused(error);
+        boolean refused = JdbcFailures.isRefused(error) && !JdbcFailures.isMissingTable(error);
+        BackendException failure = late ? call.late(error) : JdbcFailures.of(error);
         usable &= (refused || JdbcFailures.isCancelled(error)) && !isInTransaction();
-        lost |= !late && !refused;
-        return late ? call.late(error) : JdbcFailures.of(error);
+        if (!late && !refused) {
+            lost = failure;
+        }
+        return failure;
+    }
+
+    /** Executes a statement without effect. Returns its failure; null if the connection works. */
+    @Nullable
+    BackendException probe(Deadline.Call call) {
+        try {
+            prepare(dialect.probe(), call).execute();
+            return null;
+        } catch (SQLException failed) {
+            return failed(failed, call);
+        }
+    }
+
+    void rest() {
+        restsSince = System.nanoTime();
+    }
+
+    /** Returns the time since the last use. */
+    long restedNanos() {
+        return System.nanoTime() - restsSince;
+    }
+
+    /** Returns when the connection was opened, as {@link System#nanoTime}. */
+    long openedAt() {
+        return openedAt;
     }
 
     void discard() {
@@ -139,8 +170,9 @@ final class Session {
         return usable;
     }
 
-    /** Returns whether this connection failed in a way that others may have failed too. */
-    boolean isLost() {
+    /** Returns the failure by which others may have failed too; null if there is none. */
+    @Nullable
+    BackendException lost() {
         return lost;
     }
 

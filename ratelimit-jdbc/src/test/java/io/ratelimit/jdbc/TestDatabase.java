@@ -128,9 +128,14 @@ public final class TestDatabase {
         return new Deadline(new SystemTimeSource(), timeout);
     }
 
+    /** Returns connections that aren't checked when they are opened. */
+    static ConnectionPool pool(DataSource source, int size, Duration timeout) {
+        return new ConnectionPool(source, size, timeout, (session, call) -> true);
+    }
+
     /** Returns connections with a new table. */
     static ConnectionPool connections(DataSource source, BucketTable table, Duration timeout) {
-        ConnectionPool connections = new ConnectionPool(source, 8, timeout);
+        ConnectionPool connections = pool(source, 8, timeout);
         Deadline.Call call = Deadline.Call.within(Duration.ofSeconds(30), JdbcFailures::of);
         connections.with(call, (session, sameCall) -> {
             table.create(source, session, sameCall);

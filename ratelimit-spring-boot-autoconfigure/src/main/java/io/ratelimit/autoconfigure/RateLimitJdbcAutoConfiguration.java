@@ -170,8 +170,7 @@ public final class RateLimitJdbcAutoConfiguration {
             if (failure instanceof MissingTableException missing) {
                 throw new RateLimitConfigurationException(
                         "'backend: jdbc' is set, but " + missing.getMessage() + ".",
-                        "Run the script '" + missing.script()
-                                + "' of ratelimit-jdbc, for example as a migration of Flyway, or "
+                        "Run the script, for example as a migration of Flyway, or "
                                 + (missing.getCause() == null
                                         ? "set 'ratelimit.jdbc.initialize-schema: always'"
                                         : "let the data source lead to the primary server, by a user who may create"

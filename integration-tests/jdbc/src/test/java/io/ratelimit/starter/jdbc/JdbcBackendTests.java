@@ -185,8 +185,10 @@ class JdbcBackendTests {
                         JdbcApplication.start(Database.POSTGRESQL.url(), yaml).close()))
                 .isNotNull();
         assertThat(output)
-                .contains("'backend: jdbc' is set, but the table 'missing' doesn't exist in the database.")
-                .contains("Run the script 'io/ratelimit/jdbc/schema-postgresql.sql' of ratelimit-jdbc");
+                .contains("'backend: jdbc' is set, but the table 'missing' doesn't exist in the database; the script"
+                        + " 'io/ratelimit/jdbc/schema-postgresql.sql' of ratelimit-jdbc creates it.")
+                .contains("Run the script, for example as a migration of Flyway, or set"
+                        + " 'ratelimit.jdbc.initialize-schema: always'");
     }
 
     @Test
@@ -202,7 +204,8 @@ class JdbcBackendTests {
                 .isNotNull();
         assertThat(output)
                 .contains("the table '" + name
-                        + ".bucket' doesn't exist in the database, which refuses to create it: ERROR:"
+                        + ".bucket' doesn't exist in the database, which refuses to create it by the script"
+                        + " 'io/ratelimit/jdbc/schema-postgresql.sql' of ratelimit-jdbc: ERROR:"
                         + " permission denied for schema " + name)
                 .contains("as a migration of Flyway, or let the data source lead to the primary server, by a"
                         + " user who may create tables");
