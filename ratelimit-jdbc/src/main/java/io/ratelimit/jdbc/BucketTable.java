@@ -177,8 +177,8 @@ record BucketTable(String name) {
         return execute("DELETE FROM " + name + " WHERE id = ?", session, call, id);
     }
 
-    /** Removes the rows that have expired by the server's clock, in batches. */
-    void removeExpired(Session session, Deadline.Call call) throws SQLException {
+    /** Removes the rows that have expired by the server's clock, in batches. Returns whether there was time for all. */
+    boolean removeExpired(Session session, Deadline.Call call) throws SQLException {
         LocalDateTime now =
                 time(read(List.of(new byte[KeyHash.BYTES]), session, call).epochMicros());
         int removed = BATCH;
@@ -187,6 +187,7 @@ record BucketTable(String name) {
             delete.setObject(1, now);
             removed = delete.executeUpdate();
         }
+        return removed < BATCH;
     }
 
     boolean exists(Session session, Deadline.Call call) throws SQLException {

@@ -1,5 +1,6 @@
 package io.ratelimit.jdbc;
 
+import io.ratelimit.BackendException;
 import io.ratelimit.remote.Deadline;
 import java.time.Duration;
 import java.util.concurrent.Executors;
@@ -12,13 +13,19 @@ import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 
-/** Removes the rows of full buckets, every few minutes, on a connection of its own. A failure waits for the next time. */
+/**
+ * Removes the rows of full buckets, every few minutes, on a connection of its own. A failure waits for the next time, and is
+ * logged once if it doesn't end by itself.
+ */
 final class Janitor {
 
     private static final Log logger = LogFactory.getLog(Janitor.class);
 
     static final Duration PAUSE = Duration.ofMinutes(5);
     private static final Duration LONGEST = Duration.ofSeconds(30);
+
+    /** The number of failures in sequence that can't be a short outage. */
+    private static final int LASTING = 3;
 
     private final ConnectionPool connections;
     private final BucketTable table;
@@ -31,6 +38,8 @@ final class Janitor {
     });
 
     private @Nullable ScheduledFuture<?> schedule;
+    private int failures;
+    private boolean warned;
 
     /** @param pause the time between two sweeps */
     Janitor(DataSource source, BucketTable table, Duration pause) {
@@ -64,14 +73,30 @@ final class Janitor {
     void sweep() {
         try {
             connections.start();
-            connections.with(Deadline.Call.within(longest, JdbcFailures::of), (session, call) -> {
-                table.removeExpired(session, call);
-                return true;
-            });
+            Deadline.Call sweep = Deadline.Call.within(longest, JdbcFailures::of);
+            if (connections.with(sweep, table::removeExpired)) {
+                failures = 0;
+                warned = false;
+            } else {
+                failed("there was no time for all", false);
+            }
         } catch (Throwable failed) { // an exception would end the schedule
-            logger.debug("Expired rows are left for later: " + failed.getMessage());
+            failed(
+                    String.valueOf(failed.getMessage()),
+                    failed instanceof BackendException failure && failure.isMisconfiguration());
         } finally {
             connections.stop();
+        }
+    }
+
+    private void failed(String reason, boolean misconfigured) {
+        failures++;
+        if (!warned && (misconfigured || failures >= LASTING)) {
+            warned = true;
+            logger.warn("Expired rows stay in the table '" + table.name() + "', which grows until they can be deleted ("
+                    + reason + ")");
+        } else {
+            logger.debug("Expired rows are left for later: " + reason);
         }
     }
 
