@@ -1,5 +1,7 @@
 package io.ratelimit.jdbc;
 
+import java.sql.DatabaseMetaData;
+import java.sql.SQLException;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.Stream;
@@ -96,9 +98,15 @@ enum Dialect {
     }
 
     /** @throws IllegalArgumentException if the database is unknown */
-    static Dialect of(String product) {
+    static Dialect of(DatabaseMetaData database) throws SQLException {
+        return of(database.getDatabaseProductName(), database.getDatabaseProductVersion());
+    }
+
+    /** MySQL's driver calls a MariaDB MySQL. */
+    static Dialect of(String product, String version) {
+        String name = version.contains(MARIADB.product) ? MARIADB.product : product;
         return Stream.of(values())
-                .filter(dialect -> product.startsWith(dialect.product))
+                .filter(dialect -> name.startsWith(dialect.product))
                 .findFirst()
                 .orElseThrow(() -> new IllegalArgumentException("the database '" + product + "' is none of "
                         + Stream.of(values()).map(dialect -> dialect.product).toList()));

@@ -26,6 +26,9 @@ final class JdbcFailures {
 
     private static final List<Integer> READ_ONLY_CODES = List.of(1290, 1836, 3906, 16000, 90097);
 
+    /** The code of MySQL and MariaDB for a setting that another version or product has. Its state is a general one. */
+    private static final int UNKNOWN_VARIABLE = 1193;
+
     private static final String DUPLICATE = "23505";
     private static final String CONSTRAINT = "23000";
 
@@ -66,7 +69,7 @@ final class JdbcFailures {
 
     /** Returns whether an error needs somebody who corrects the configuration, the rights or the table. */
     static boolean isMisconfigured(SQLException error) {
-        return isRefused(error) || isReadOnly(error);
+        return isRefused(error) || isReadOnly(error) || error.getErrorCode() == UNKNOWN_VARIABLE;
     }
 
     /** Returns whether the server refused a statement for a reason that doesn't end by itself. */

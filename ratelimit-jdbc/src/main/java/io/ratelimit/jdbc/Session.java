@@ -48,7 +48,7 @@ final class Session {
     static Session of(Connection connection, Duration timeout) throws SQLException {
         try {
             int networkTimeout = setNetworkTimeout(connection, Math.max(timeout.toMillis(), 1));
-            Dialect dialect = Dialect.of(connection.getMetaData().getDatabaseProductName());
+            Dialect dialect = Dialect.of(connection.getMetaData());
             boolean autoCommit = connection.getAutoCommit();
             connection.setAutoCommit(true);
             Settings original = new Settings(networkTimeout, autoCommit, connection.getTransactionIsolation());

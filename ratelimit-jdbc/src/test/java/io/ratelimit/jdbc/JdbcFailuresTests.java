@@ -13,6 +13,13 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** The messages of failures, which the log shows, and their meanings. */
 class JdbcFailuresTests {
 
+    /** The state is that of any error, so that only the code shows that no other attempt will succeed. */
+    @Test
+    void aSettingThatTheServerLacksIsAMistake() {
+        SQLException unknown = new SQLException("Unknown system variable 'max_execution_time'", "HY000", 1193);
+        assertThat(JdbcFailures.of(unknown).isMisconfiguration()).isTrue();
+    }
+
     @Test
     void aMessageOfTheDatabaseIsOneLineWithoutControlCharacters() {
         assertThat(JdbcFailures.of(new SQLException("ERROR: no\n  Detail: row\r\n\u001b[2J\u2028end", "42501")))

@@ -290,9 +290,16 @@ class JdbcTableTests {
     }
 
     @Test
+    void aMariaDbIsOneAlsoByTheDriverOfMySql() {
+        assertThat(Dialect.of("MySQL", "8.4.3")).isEqualTo(Dialect.MYSQL);
+        assertThat(Dialect.of("MySQL", "5.5.5-10.11.6-MariaDB-0+deb12u1")).isEqualTo(Dialect.MARIADB);
+        assertThat(Dialect.of("MariaDB", "10.11.6-MariaDB")).isEqualTo(Dialect.MARIADB);
+    }
+
+    @Test
     void anUnknownDatabaseIsRejected() {
-        assertThat(Dialect.of("PostgreSQL")).isEqualTo(Dialect.POSTGRESQL);
-        assertThatThrownBy(() -> Dialect.of("Paper"))
+        assertThat(Dialect.of("PostgreSQL", "16.4")).isEqualTo(Dialect.POSTGRESQL);
+        assertThatThrownBy(() -> Dialect.of("Paper", "1"))
                 .hasMessageContaining("'Paper'")
                 .hasMessageContaining("MariaDB");
     }
