@@ -168,7 +168,7 @@ final class ConnectionPool {
 
     private void connect(CompletableFuture<Session> opened) {
         try {
-            Session session = checked(Session.of(source.getConnection(), timeout));
+            Session session = checked(Session.open(source, timeout));
             if (!opened.complete(session)) {
                 session.close();
             }

@@ -112,6 +112,12 @@ enum Dialect {
                         + Stream.of(values()).map(dialect -> dialect.product).toList()));
     }
 
+    /** Returns the settings of {@link #POSTGRESQL} as options of a new session. */
+    static String postgresOptions(long millis) {
+        return "-c synchronous_commit=off -c statement_timeout=" + millis
+                + " -c default_transaction_isolation=read\\ committed";
+    }
+
     /** Returns the statement that reads the clock and the rows of ids. It has a row without an id if there are none. */
     String select(String table, int ids) {
         return "SELECT " + clock + ", b.id, b.state FROM " + oneRow + " o LEFT JOIN " + table + " b ON b.id IN (?"

@@ -38,6 +38,9 @@ final class JdbcFailures {
     private static final List<String> MISSING_TABLE = List.of("42P01", "42S02", "42S03", "42S04", "S0002");
     private static final int MISSING_TABLE_IN_ORACLE = 942;
 
+    /** The answers of PgBouncer and of Amazon's RDS Proxy to options of a session. */
+    private static final List<String> REFUSED_BY_POOLER = List.of("startup parameter", "command-line options");
+
     private static final Pattern NO_TEXT = Pattern.compile("[\\s\\p{Cntrl}\u0085\u2028\u2029]+");
 
     private JdbcFailures() {}
@@ -80,6 +83,20 @@ final class JdbcFailures {
     /** Returns whether the server doesn't write. After a failover, another connection may lead to one that does. */
     private static boolean isReadOnly(SQLException error) {
         return READ_ONLY.contains(state(error)) || READ_ONLY_CODES.contains(error.getErrorCode());
+    }
+
+    /** Returns whether a pooler refused the options of a new session. */
+    static boolean isRefusedByPooler(SQLException error) {
+        return REFUSED_BY_POOLER.stream().anyMatch(message(error)::contains);
+    }
+
+    static BackendException ofPooler(SQLException refusal) {
+        return new BackendException(
+                "a pooler in front of PostgreSQL refuses the options of the limits' sessions (" + message(refusal)
+                        + "): let 'ratelimit.jdbc.data-source' lead past it, or let PgBouncer ignore them by"
+                        + " 'ignore_startup_parameters = options'",
+                refusal,
+                true);
     }
 
     static boolean isLate(SQLException error) {

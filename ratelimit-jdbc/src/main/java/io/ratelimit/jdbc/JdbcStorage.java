@@ -7,6 +7,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.Storage;
+import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.List;
@@ -73,6 +74,21 @@ public final class JdbcStorage implements Storage {
                     refusal,
                     true);
         }
+    }
+
+    /**
+     * A data source that gives options to a PostgreSQL when it opens a connection. With any other one the storage sets them
+     * afterwards. A pooler that gives sessions to several applications in turn refuses options, and would accept settings.
+     */
+    public interface PostgresSource extends DataSource {
+
+        /**
+         * Opens a connection.
+         *
+         * @param options settings of the session in the form of PostgreSQL's parameter {@code options}, such as {@code -c
+         *     statement_timeout=90}
+         */
+        Connection getConnection(String options) throws SQLException;
     }
 
     /** @param source opens a connection at each call; the storage keeps connections open, so it must not be a small pool */

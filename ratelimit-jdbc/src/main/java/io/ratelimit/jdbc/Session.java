@@ -1,6 +1,7 @@
 package io.ratelimit.jdbc;
 
 import io.ratelimit.BackendException;
+import io.ratelimit.jdbc.JdbcStorage.PostgresSource;
 import io.ratelimit.remote.Deadline;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
@@ -13,6 +14,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
 
 /** A connection to the database, with the settings of the limiter. For one thread at a time. */
@@ -26,7 +28,7 @@ final class Session {
     private final Map<String, PreparedStatement> statements = new HashMap<>();
     private final Connection connection;
     private final Dialect dialect;
-    private final Settings original;
+    private final @Nullable Settings original;
     private final long openedAt = System.nanoTime();
     private long restsSince = openedAt;
     private boolean usable = true;
@@ -35,25 +37,56 @@ final class Session {
     /** The settings of a connection before it was set up. */
     private record Settings(int timeout, boolean autoCommit, int isolation) {}
 
-    private Session(Connection connection, Dialect dialect, Settings original) {
+    /** @param original the settings to restore when the connection is closed; null if there are none */
+    private Session(Connection connection, Dialect dialect, @Nullable Settings original) {
         this.connection = connection;
         this.dialect = dialect;
         this.original = original;
     }
 
     /**
-     * Sets up a new connection. The server ends a statement somewhat before the timeout: then the connection may be used
-     * again, which it may not if this process stops reading.
+     * Opens a connection. The server ends a statement somewhat before the timeout: then the connection may be used again, which
+     * it may not if this process stops reading.
      */
+    static Session open(DataSource source, Duration timeout) throws SQLException {
+        return source instanceof PostgresSource postgres
+                ? withOptions(postgres, timeout)
+                : of(source.getConnection(), timeout);
+    }
+
+    /** Sets nothing, since a pooler may give the session of the server to another connection after each transaction. */
+    private static Session withOptions(PostgresSource source, Duration timeout) throws SQLException {
+        Connection connection = connect(source, Dialect.postgresOptions(serverMillis(timeout)));
+        try {
+            setNetworkTimeout(connection, timeout);
+            return new Session(connection, Dialect.POSTGRESQL, null);
+        } catch (SQLException | RuntimeException failed) {
+            connection.close();
+            throw failed;
+        }
+    }
+
+    private static Connection connect(PostgresSource source, String options) throws SQLException {
+        try {
+            return source.getConnection(options);
+        } catch (SQLException failed) {
+            if (JdbcFailures.isRefusedByPooler(failed)) {
+                throw JdbcFailures.ofPooler(failed);
+            }
+            throw failed;
+        }
+    }
+
+    /** Sets up a new connection. */
     static Session of(Connection connection, Duration timeout) throws SQLException {
         try {
-            int networkTimeout = setNetworkTimeout(connection, Math.max(timeout.toMillis(), 1));
+            int networkTimeout = setNetworkTimeout(connection, timeout);
             Dialect dialect = Dialect.of(connection.getMetaData());
             boolean autoCommit = connection.getAutoCommit();
             connection.setAutoCommit(true);
             Settings original = new Settings(networkTimeout, autoCommit, connection.getTransactionIsolation());
             connection.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
-            execute(dialect.settings(Math.max(timeout.toMillis() * 9 / 10, 1)), connection);
+            execute(dialect.settings(serverMillis(timeout)), connection);
             return new Session(connection, dialect, original);
         } catch (IllegalArgumentException unknown) {
             connection.close();
@@ -62,6 +95,10 @@ final class Session {
             connection.close();
             throw failed;
         }
+    }
+
+    private static long serverMillis(Duration timeout) {
+        return Math.max(timeout.toMillis() * 9 / 10, 1);
     }
 
     private static void execute(List<String> commands, Connection connection) throws SQLException {
@@ -73,10 +110,10 @@ final class Session {
     }
 
     /** Returns the timeout before. Without a timeout, a call that the database never answers would not end. */
-    private static int setNetworkTimeout(Connection connection, long millis) throws SQLException {
+    private static int setNetworkTimeout(Connection connection, Duration timeout) throws SQLException {
         try {
             int before = connection.getNetworkTimeout();
-            connection.setNetworkTimeout(Runnable::run, (int) millis);
+            connection.setNetworkTimeout(Runnable::run, (int) Math.max(timeout.toMillis(), 1));
             return before;
         } catch (SQLFeatureNotSupportedException | AbstractMethodError unsupported) {
             throw new BackendException(
@@ -198,13 +235,19 @@ final class Session {
                 if (!closing.getAutoCommit()) {
                     closing.rollback();
                 }
-                execute(dialect.resets(), closing);
-                closing.setTransactionIsolation(original.isolation);
-                closing.setAutoCommit(original.autoCommit);
-                setTimeout(original.timeout);
+                if (original != null) {
+                    restore(original, closing);
+                }
             }
         } catch (SQLException closed) {
             usable = false;
         }
+    }
+
+    private void restore(Settings settings, Connection closing) throws SQLException {
+        execute(dialect.resets(), closing);
+        closing.setTransactionIsolation(settings.isolation);
+        closing.setAutoCommit(settings.autoCommit);
+        setTimeout(settings.timeout);
     }
 }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.ratelimit.BackendException;
 import io.ratelimit.jdbc.BucketTable.Write;
+import io.ratelimit.jdbc.JdbcStorage.PostgresSource;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.KeyHash;
 import java.lang.reflect.InvocationTargetException;
@@ -16,6 +17,8 @@ import java.sql.SQLFeatureNotSupportedException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import javax.sql.DataSource;
@@ -110,6 +113,43 @@ class ConnectionPoolTests {
         assertThat(connection.getTransactionIsolation()).isEqualTo(Connection.TRANSACTION_SERIALIZABLE);
         assertThat(options()).isEmpty();
         assertThat(connection.getNetworkTimeout()).isZero();
+    }
+
+    /** A pooler would give the session to other applications, and refuses options. */
+    @Test
+    void aConnectionThatGetsOptionsIsNeverSet() throws Exception {
+        ConnectionPool connections = TestDatabase.pool(new WithOptions(), 1, TIMEOUT);
+        Map<String, String> settings = connections.with(call(), (session, call) -> {
+            Map<String, String> shown = new TreeMap<>();
+            try (ResultSet rows = session.prepare(
+                            "SELECT name, setting FROM pg_settings WHERE source = 'client' AND name ~ '_timeout$|_commit$|_isolation$'",
+                            call)
+                    .executeQuery()) {
+                while (rows.next()) {
+                    shown.put(rows.getString(1), rows.getString(2));
+                }
+            }
+            return shown;
+        });
+        assertThat(settings)
+                .isEqualTo(Map.of(
+                        "default_transaction_isolation", "read committed",
+                        "statement_timeout", "9000",
+                        "synchronous_commit", "off"));
+        connections.stop();
+    }
+
+    private static final class WithOptions extends PGSimpleDataSource implements PostgresSource {
+
+        WithOptions() {
+            setUrl(TestDatabase.url(TestDatabase.postgres()));
+        }
+
+        @Override
+        public Connection getConnection(String options) throws SQLException {
+            setOptions(options);
+            return getConnection();
+        }
     }
 
     /** A firewall forgets a connection that rests for minutes. */

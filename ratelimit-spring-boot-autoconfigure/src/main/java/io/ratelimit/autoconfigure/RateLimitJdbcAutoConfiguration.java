@@ -15,18 +15,13 @@ import io.ratelimit.policy.RateLimitEnabledCondition;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
-import java.sql.Connection;
-import java.sql.SQLException;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Properties;
 import java.util.stream.Stream;
 import javax.sql.DataSource;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
-import org.springframework.beans.BeanWrapper;
-import org.springframework.beans.PropertyAccessorFactory;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -41,9 +36,7 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.core.env.Environment;
-import org.springframework.jdbc.datasource.AbstractDataSource;
 import org.springframework.jdbc.datasource.SimpleDriverDataSource;
-import org.springframework.util.ClassUtils;
 
 /** Auto-configuration for policies with their buckets in a database. */
 @AutoConfiguration(
@@ -187,62 +180,6 @@ public final class RateLimitJdbcAutoConfiguration {
 
         OnJdbcCondition() {
             super(BackendKind.JDBC);
-        }
-    }
-
-    /**
-     * Opens connections by the URL, the driver and the credentials that the application's data source has at the time, beside its
-     * pool: a limit must not wait for a connection that a request holds. Thread-safe.
-     */
-    private static final class OwnConnections extends AbstractDataSource {
-
-        private static final Log logger = LogFactory.getLog("io.ratelimit.autoconfigure.OwnConnections");
-
-        /** The property of HikariCP with properties for the driver, such as those of TLS. */
-        private static final String DRIVER_PROPERTIES = "dataSourceProperties";
-
-        private final DataSource application;
-
-        private OwnConnections(DataSource application) {
-            this.application = application;
-        }
-
-        /** Returns connections beside a data source; the data source itself if it doesn't show where it leads to. */
-        static DataSource beside(DataSource application) {
-            try {
-                if (derive(application).getUrl() != null) {
-                    return new OwnConnections(application);
-                }
-            } catch (RuntimeException unknown) {
-                logger.debug("No URL can be read from the data source", unknown);
-            }
-            logger.info("The limits use connections of the application's "
-                    + ClassUtils.getShortName(application.getClass())
-                    + ", since it doesn't show a URL to open others with: its pool needs"
-                    + " 'ratelimit.jdbc.pool-size' more");
-            return application;
-        }
-
-        private static SimpleDriverDataSource derive(DataSource application) {
-            SimpleDriverDataSource own = DataSourceBuilder.derivedFrom(application)
-                    .type(SimpleDriverDataSource.class)
-                    .build();
-            BeanWrapper pool = PropertyAccessorFactory.forBeanPropertyAccess(application);
-            if (pool.isReadableProperty(DRIVER_PROPERTIES)
-                    && pool.getPropertyValue(DRIVER_PROPERTIES) instanceof Properties properties) {
-                own.setConnectionProperties(properties);
-            }
-            return own;
-        }
-
-        @Override
-        public Connection getConnection() throws SQLException {
-            return derive(application).getConnection();
-        }
-
-        @Override
-        public Connection getConnection(String username, String password) throws SQLException {
-            return derive(application).getConnection(username, password);
         }
     }
 }
