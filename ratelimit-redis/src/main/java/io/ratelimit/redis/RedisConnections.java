@@ -95,6 +95,10 @@ final class RedisConnections implements AutoCloseable {
      * @return the failure; a {@link CongestedException} if this process was too busy to read a reply in time
      */
     BackendException failed(BackendException failure, long began) {
+        Throwable cause = failure.getCause();
+        if (cause != null && RedisFailures.isRedirection(cause) && isCluster()) {
+            return RedisFailures.redirectedTooOften(cause);
+        }
         if (failure instanceof CongestedException) {
             return failure;
         }

@@ -11,7 +11,10 @@ final class RedisFailures {
 
     /** Errors of Redis while it starts, stops or is busy. They are outages, which end by themselves. */
     private static final List<String> TEMPORARY =
-            List.of("TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "MOVED", "ASK", "BUSY", "LOADING", "UNBLOCKED");
+            List.of("TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "NOREPLICAS", "BUSY", "LOADING", "UNBLOCKED");
+
+    /** Errors of a node of a cluster that hasn't the key. */
+    private static final List<String> REDIRECTIONS = List.of("MOVED", "ASK ");
 
     /** Messages of Lettuce when more commands are on their way than it may send. */
     private static final List<String> QUEUE_FULL =
@@ -55,7 +58,21 @@ final class RedisFailures {
     /** Other errors are due to the configuration or the data of Redis, and don't end by themselves. */
     private static BackendException ofErrorReply(Throwable error) {
         boolean temporary = TEMPORARY.stream().anyMatch(word -> startsWith(error, word));
-        return new BackendException("Redis failed: " + error.getMessage(), error, !temporary);
+        String advice = isRedirection(error)
+                ? ". This server is a node of a cluster: configure the cluster by 'spring.data.redis.cluster.nodes'"
+                : "";
+        return new BackendException("Redis failed: " + error.getMessage() + advice, error, !temporary);
+    }
+
+    /** Returns whether a node of a cluster has named another node. A client of the cluster follows that, within limits. */
+    static boolean isRedirection(Throwable error) {
+        return error instanceof RedisCommandExecutionException
+                && REDIRECTIONS.stream().anyMatch(word -> startsWith(error, word));
+    }
+
+    /** Returns the failure of a client of a cluster that was redirected too often, as while a slot is being moved. */
+    static BackendException redirectedTooOften(Throwable redirection) {
+        return new BackendException("Redis failed: " + redirection.getMessage(), redirection);
     }
 
     static boolean startsWith(Throwable cause, String word) {

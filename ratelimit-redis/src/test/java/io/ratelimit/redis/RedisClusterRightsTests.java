@@ -29,6 +29,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The documented rights suffice on a cluster, also for a key whose slot is being moved to another node. */
 @Tag("slow")
@@ -160,7 +162,29 @@ class RedisClusterRightsTests {
             assertThatThrownBy(() -> buckets.store().take(List.of(ALICE)))
                     .isInstanceOf(BackendException.class)
                     .isNot(TestRedis.MISCONFIGURATION)
-                    .hasMessageStartingWith("Redis failed: MOVED");
+                    .hasMessageStartingWith("Redis failed: MOVED")
+                    .hasMessageNotContaining("cluster.nodes");
+        }
+    }
+
+    /** The node that an address leads to has a part of the keys. The others would fail for ever. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aNodeThatIsConfiguredAsASingleServerIsAMisconfiguration(boolean transactions) {
+        RedisConnections connections = TestRedis.connections(target.host(), "" + target.port());
+        try {
+            Deadline deadline = TestRedis.deadline(Duration.ofSeconds(30));
+            RedisKeys keys = new RedisKeys(PREFIX, "");
+            BucketStore store = transactions
+                    ? RedisBucketStore.transaction(connections, keys, deadline)
+                    : RedisBucketStore.script(connections, keys, deadline);
+            Charge bob = Charge.of(ALICE.policy(), "bob", 1);
+            assertThatThrownBy(() -> store.take(List.of(bob)))
+                    .is(TestRedis.MISCONFIGURATION)
+                    .hasMessageStartingWith("Redis failed: MOVED")
+                    .hasMessageContaining("configure the cluster by 'spring.data.redis.cluster.nodes'");
+        } finally {
+            connections.close();
         }
     }
 }

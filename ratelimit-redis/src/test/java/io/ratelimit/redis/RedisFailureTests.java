@@ -166,6 +166,22 @@ class RedisFailureTests {
         assertMisconfigured(store, transactions ? "permissions" : "can't run this command");
     }
 
+    /** The server has {@code min-replicas-to-write}. Replicas come back by themselves. Redis 7 rejects scripts too. */
+    @Test
+    void aServerWithTooFewReplicasIsUnavailable() {
+        server = TestRedis.serverAt(port);
+        BucketStore store = store(true);
+        awaitAllowed(store, "alice");
+        RedisCommands<byte[], byte[]> admin = admin();
+        admin.configSet("min-replicas-to-write", "1");
+        assertThatThrownBy(() -> take(store, "bob"))
+                .isInstanceOf(BackendException.class)
+                .isNot(TestRedis.MISCONFIGURATION)
+                .hasMessageContaining("NOREPLICAS");
+        admin.configSet("min-replicas-to-write", "0");
+        awaitAllowed(store, "bob");
+    }
+
     private static void assertMisconfigured(BucketStore store, String word) {
         assertThatThrownBy(() -> take(store, word))
                 .is(TestRedis.MISCONFIGURATION)
