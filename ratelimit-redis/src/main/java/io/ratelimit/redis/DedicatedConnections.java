@@ -1,7 +1,7 @@
 package io.ratelimit.redis;
 
+import io.lettuce.core.RedisCommandExecutionException;
 import io.lettuce.core.api.StatefulRedisConnection;
-import io.lettuce.core.api.async.RedisAsyncCommands;
 import io.ratelimit.BackendException;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.Deadline.CongestedException;
@@ -16,8 +16,9 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A small pool of connections, each used by one call at a time, because watched keys belong to a connection. A connection
- * isn't used again after a failed call, since its watched keys are unknown then. Thread-safe.
+ * A small pool of connections, each used by one call at a time, because watched keys belong to a connection. A call
+ * that fails by an answer leaves its connection to the next call: a server that is full, or forbids a command, would otherwise
+ * get a new connection for each call. After a timeout, and an error of a replica, the connection is closed. Thread-safe.
  */
 final class DedicatedConnections {
 
@@ -35,24 +36,34 @@ final class DedicatedConnections {
     }
 
     /**
-     * Does work on a connection that no other call uses meanwhile.
+     * Does work on a connection that no other call uses meanwhile. If the work fails after an answer, it leaves no watched keys
+     * and no transaction, or closes the connection.
      *
      * @throws BackendException if no connection can be opened, or the work throws it
      * @throws CongestedException if all connections are in use
      */
-    <T> T with(Deadline.Call call, Function<RedisAsyncCommands<byte[], byte[]>, T> work) {
+    <T> T with(Deadline.Call call, Function<StatefulRedisConnection<byte[], byte[]>, T> work) {
         StatefulRedisConnection<byte[], byte[]> connection = borrow(call);
-        boolean succeeded = false;
+        boolean usable = false;
         try {
-            T result = work.apply(connection.async());
-            succeeded = true;
+            T result = work.apply(connection);
+            usable = true;
             return result;
         } catch (BackendException failed) {
             closeIdleAfter(failed);
+            usable = wasAnswered(failed);
             throw failed;
         } finally {
-            giveBack(succeeded ? connection : null, connection);
+            giveBack(usable ? connection : null, connection);
         }
+    }
+
+    /** Returns whether a master has answered: with an error, with a value that is no bucket, or that other calls were first. */
+    private static boolean wasAnswered(BackendException failed) {
+        Throwable cause = failed.getCause();
+        return cause == null
+                || (cause instanceof RedisCommandExecutionException || failed.isMisconfiguration())
+                        && !RedisFailures.isReadOnly(cause);
     }
 
     /** Closes the idle connections if one turns out to be useless, since they were opened at the same time. */

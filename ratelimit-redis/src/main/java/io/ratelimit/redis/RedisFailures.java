@@ -79,6 +79,11 @@ final class RedisFailures {
         return String.valueOf(cause.getMessage()).startsWith(word);
     }
 
+    /** Returns whether Redis has discarded a transaction because it rejected a command of it. No key is watched then. */
+    static boolean isDiscarded(BackendException failed) {
+        return failed.getCause() instanceof RedisCommandExecutionException error && startsWith(error, "EXECABORT");
+    }
+
     /** Returns whether a replica answered. Before Redis 7 a script's error ends with READONLY. */
     static boolean isReadOnly(Throwable failure) {
         return failure instanceof RedisCommandExecutionException

@@ -1,6 +1,7 @@
 package io.ratelimit.redis;
 
 import io.lettuce.core.TransactionResult;
+import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.api.async.RedisAsyncCommands;
 import io.lettuce.core.codec.ByteArrayCodec;
 import io.lettuce.core.output.IntegerOutput;
@@ -90,29 +91,37 @@ final class RedisTransactionBucketStore extends RedisBucketStore implements Leas
     void reset(Charge charge, Deadline.Call call) {
         connections.with(
                 call,
-                redis -> call.await(redis.del(keys.key(BucketName.of(charge))).toCompletableFuture()));
+                connection -> call.await(
+                        connection.async().del(keys.key(BucketName.of(charge))).toCompletableFuture()));
     }
 
     private <T> T with(Deadline.Call call, Function<Transactions, T> work) {
-        return connections.with(call, redis -> {
-            Transactions transactions = new Transactions(redis, call);
-            T result = work.apply(transactions);
-            transactions.end();
-            return result;
+        return connections.with(call, connection -> {
+            Transactions transactions = new Transactions(connection, call);
+            try {
+                T result = work.apply(transactions);
+                transactions.end();
+                return result;
+            } catch (BackendException failed) {
+                transactions.abandon();
+                throw failed;
+            }
         });
     }
 
     /** The values of buckets, on a connection that one call has. */
     private final class Transactions extends CompareAndSetBucketStore {
 
+        private final StatefulRedisConnection<byte[], byte[]> connection;
         private final RedisAsyncCommands<byte[], byte[]> redis;
         private final Deadline.Call call;
         private boolean watching;
         private long began;
 
-        Transactions(RedisAsyncCommands<byte[], byte[]> redis, Deadline.Call call) {
+        Transactions(StatefulRedisConnection<byte[], byte[]> connection, Deadline.Call call) {
             super(Duration.ofNanos(Math.max(call.leftNanos(), 0)));
-            this.redis = redis;
+            this.connection = connection;
+            this.redis = connection.async();
             this.call = call;
         }
 
@@ -120,6 +129,13 @@ final class RedisTransactionBucketStore extends RedisBucketStore implements Leas
         void end() {
             if (watching) {
                 call.await(redis.unwatch().toCompletableFuture());
+            }
+        }
+
+        /** Releases the keys of a call that failed before it wrote. The reply doesn't matter. */
+        void abandon() {
+            if (watching) {
+                redis.unwatch();
             }
         }
 
@@ -168,6 +184,9 @@ final class RedisTransactionBucketStore extends RedisBucketStore implements Leas
                 }
                 return written;
             } catch (BackendException failed) {
+                if (!RedisFailures.isDiscarded(failed)) {
+                    connection.closeAsync(); // the transaction may be open
+                }
                 throw failed.isMisconfiguration() ? reason(writes, failed) : failed;
             }
         }

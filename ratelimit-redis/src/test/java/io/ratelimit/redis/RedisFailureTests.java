@@ -15,6 +15,7 @@ import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
+import io.ratelimit.CompareAndSetBucketStore.BucketName;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.remote.Deadline;
@@ -156,13 +157,7 @@ class RedisFailureTests {
         admin.replicaof("127.0.0.1", TestRedis.freePort());
         assertMisconfigured(store, "READONLY");
         admin.replicaofNoOne();
-        admin.dispatch(
-                CommandType.ACL,
-                new StatusOutput<>(ByteArrayCodec.INSTANCE),
-                new CommandArgs<>(ByteArrayCodec.INSTANCE)
-                        .add("SETUSER")
-                        .add("default")
-                        .add("-set"));
+        allow(admin, "-set");
         assertMisconfigured(store, transactions ? "permissions" : "can't run this command");
     }
 
@@ -180,6 +175,65 @@ class RedisFailureTests {
                 .hasMessageContaining("NOREPLICAS");
         admin.configSet("min-replicas-to-write", "0");
         awaitAllowed(store, "bob");
+    }
+
+    /** A server that is full has no memory for a new connection for each call. */
+    @Test
+    void errorsLeaveTheConnectionsOfTransactions() {
+        server = TestRedis.serverAt(port);
+        BucketStore store = store(true);
+        awaitAllowed(store, "alice");
+        RedisCommands<byte[], byte[]> admin = admin();
+        String before = connectionsReceived(admin);
+
+        admin.configSet("maxmemory", "1");
+        for (int i = 0; i < 5; i++) {
+            assertMisconfigured(store, "OOM");
+        }
+        admin.configSet("maxmemory", "0");
+        byte[] key = new RedisKeys(prefix, "").key(BucketName.of(Charge.of(POLICY, "WRONGTYPE", 1)));
+        admin.lpush(key, key);
+        for (int i = 0; i < 5; i++) {
+            assertMisconfigured(store, "WRONGTYPE");
+        }
+        admin.set(key, new byte[] {1});
+        for (int i = 0; i < 5; i++) {
+            assertThatThrownBy(() -> take(store, "WRONGTYPE")).hasMessageContaining("is no bucket");
+        }
+        admin.del(key);
+
+        await("no watched key is left").until(() -> !admin.clientList().contains("flags=d"));
+        assertThat(take(store, "WRONGTYPE")).isTrue();
+        assertThat(connectionsReceived(admin)).isEqualTo(before);
+    }
+
+    /** Such an error may leave keys watched, and on a compatible server the transaction open. */
+    @Test
+    void aTransactionThatFailsAndIsNotDiscardedClosesItsConnection() {
+        server = TestRedis.serverAt(port);
+        BucketStore store = store(true);
+        awaitAllowed(store, "alice");
+        RedisCommands<byte[], byte[]> admin = admin();
+        allow(admin, "-multi");
+        String before = connectionsReceived(admin);
+        assertMisconfigured(store, "EXEC without MULTI");
+        allow(admin, "+multi");
+        assertThat(take(store, "bob")).isTrue();
+        assertThat(connectionsReceived(admin)).isNotEqualTo(before);
+    }
+
+    private static String connectionsReceived(RedisCommands<byte[], byte[]> admin) {
+        return admin.info("stats").replaceAll("(?s).*total_connections_received:(\\d+).*", "$1");
+    }
+
+    private static void allow(RedisCommands<byte[], byte[]> admin, String right) {
+        admin.dispatch(
+                CommandType.ACL,
+                new StatusOutput<>(ByteArrayCodec.INSTANCE),
+                new CommandArgs<>(ByteArrayCodec.INSTANCE)
+                        .add("SETUSER")
+                        .add("default")
+                        .add(right));
     }
 
     private static void assertMisconfigured(BucketStore store, String word) {
