@@ -255,7 +255,7 @@ final class RedisScript {
             return tookOnce() ? 1 : takes;
         }
 
-        /** Returns whether a call took the cost only once, as from a bucket with promises. It decides only its first take. */
+        /** Returns whether a call took the cost only once, as from a bucket with an advance. It decides only its first take. */
         boolean tookOnce() {
             return missing(0) >= 0 && leased(0) == 0;
         }

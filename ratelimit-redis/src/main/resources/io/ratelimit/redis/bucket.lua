@@ -61,7 +61,8 @@ A give moves the end of the time line back, and with it the stretches of leases.
 (leased), and no give reduces missing below it. It is written, with the end of the last lease in microseconds, only while
 leases are out. A take on top of leases may then have to move before them, and time pays for it sooner: the leased ticks were
 missing before the take, but they don't count as such. The reply has fewer ticks given back by as many.
-A lease is no promise to a caller that waits: if there is a promise or an advance, only the price is taken.
+A lease is no promise to a caller that waits: if there is a promise or an advance, only the price is taken. A lease of 0
+microseconds is several takes at once, which only an advance prevents.
 
 Another spec. A value written under another spec counts under that spec until the latest of three moments: now, the last
 promised moment, and the end of the last lease. The tokens present at that moment are kept, cut to the new capacity. But
@@ -680,15 +681,18 @@ end
 -- Takes more ticks than the price, up to the given number, ahead of their use. Returns the ticks taken; nothing if it
 -- took none and only the price is to be taken.
 local function lease(bucket, price, micros, most)
-    if bucket.advance > 0 or last_promise(bucket) > 0 then
+    if bucket.advance > 0 then
         return
     end
-    if micros == 0 then
+    if micros == 0 then -- as that many takes one after the other: promises without a debt change none of them
         local ticks = math.floor(math.min(most, bucket.full - bucket.missing) / price) * price
         if ticks > price then
             bucket.missing = bucket.missing + ticks
             return ticks
         end
+        return
+    end
+    if last_promise(bucket) > 0 then
         return
     end
     local _, d = numbers(bucket.spec)

@@ -10,6 +10,7 @@ import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.codec.ByteArrayCodec;
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
@@ -196,9 +197,9 @@ class CombinedTakesTests {
                 .isEqualTo(9);
     }
 
-    /** While a call of another instance waits, Redis takes the tokens one by one. */
+    /** A rolling deployment that changes the rate of a policy with leases converts the bucket again and again. */
     @Test
-    void takesThatACallDoesNotDecideComeBeforeLaterOnes() throws Exception {
+    void takesShareCallsAlsoWhileTheBucketHasAPromise() throws Exception {
         BucketStore store = store(Duration.ofSeconds(60));
         connection.setAutoFlushCommands(true);
         ThrottlePolicy policy = POLICY.withSpec(BucketSpec.of("100/1d"));
@@ -209,6 +210,32 @@ class CombinedTakesTests {
         int left = 2 * CombinedTakes.MAX_CALLS + 2;
         int spare = (int) store.snapshot(charge).available() - left;
         store.take(List.of(Charge.of(policy, "hot", spare)));
+        calls.set(0);
+
+        connection.setAutoFlushCommands(false);
+        List<Future<Decision>> takes = new ArrayList<>();
+        for (int i = 0; i < left + 2; i++) {
+            takes.add(take(store, charge));
+            awaitWaiting(i + 1);
+        }
+        flushUntilDone();
+        assertThat(calls).hasValue(CombinedTakes.MAX_CALLS + 1);
+        for (int i = 0; i < takes.size(); i++) {
+            Decision decision = takes.get(i).get();
+            assertThat(decision.allowed()).as("take %d", i).isEqualTo(i < left);
+            assertThat(decision.remaining()).as("take %d", i).isEqualTo(Math.max(left - 1 - i, 0));
+        }
+    }
+
+    /** After a change to batches, Redis takes the tokens one by one until the next batch. */
+    @Test
+    void takesThatACallDoesNotDecideComeBeforeLaterOnes() throws Exception {
+        BucketStore store = store(Duration.ofSeconds(60));
+        connection.setAutoFlushCommands(true);
+        BucketSpec oneByOne = BucketSpec.of("100/365d");
+        Charge charge = Charge.of(POLICY.withSpec(oneByOne.withRefill(Refill.INTERVAL)), "hot", 1);
+        int left = 2 * CombinedTakes.MAX_CALLS + 2;
+        store.take(List.of(Charge.of(POLICY.withSpec(oneByOne), "hot", 100 - left)));
 
         connection.setAutoFlushCommands(false);
         List<Future<Decision>> takes = new ArrayList<>();
