@@ -9,18 +9,12 @@ import io.lettuce.core.cluster.api.StatefulRedisClusterConnection;
 import io.lettuce.core.cluster.api.async.RedisAdvancedClusterAsyncCommands;
 import io.lettuce.core.cluster.api.async.RedisClusterAsyncCommands;
 import io.lettuce.core.codec.ByteArrayCodec;
-import io.lettuce.core.resource.NettyCustomizer;
-import io.netty.channel.Channel;
-import io.netty.util.concurrent.EventExecutor;
 import io.ratelimit.BackendException;
 import io.ratelimit.redis.RedisClientFactory.Client;
 import io.ratelimit.remote.Deadline.CongestedException;
 import java.time.Duration;
-import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
-import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -99,14 +93,13 @@ final class RedisConnections implements AutoCloseable {
         if (cause != null && RedisFailures.isRedirection(cause) && isCluster()) {
             return RedisFailures.redirectedTooOften(cause);
         }
-        if (failure instanceof CongestedException) {
-            return failure;
+        boolean late = cause instanceof TimeoutException;
+        boolean congested = failure instanceof CongestedException;
+        boolean delayed = late && !congested && delays.wereDelayedSince(began);
+        if (!congested && !delayed || late && delays.isAnyStuck()) {
+            check.failed(failure);
         }
-        if (failure.getCause() instanceof TimeoutException && delays.wasDelayedSince(began)) {
-            return new CongestedException("this process was too busy to read a reply", failure.getCause());
-        }
-        check.failed(failure);
-        return failure;
+        return delayed ? new CongestedException("this process was too busy to read a reply", cause) : failure;
     }
 
     private CompletableFuture<?> ping() {
@@ -117,7 +110,7 @@ final class RedisConnections implements AutoCloseable {
 
     /** Returns the thread that sends the commands of the latest connection, or of another one, which costs time. */
     Executor sender() {
-        return delays.latest;
+        return delays.latest();
     }
 
     /** Begins to open the connection that all calls share. */
@@ -213,73 +206,6 @@ final class RedisConnections implements AutoCloseable {
             } catch (RuntimeException | Error unsent) {
                 return CompletableFuture.failedFuture(unsent);
             }
-        }
-    }
-
-    /**
-     * The delays of the threads that send commands and read replies. If all processors are busy, or the process was stopped
-     * (garbage collection, a suspended machine), a reply may be unread in the socket. A timeout then proves nothing about
-     * Redis. Each thread records the time at a fixed rate; a gap is a delay. Thread-safe.
-     */
-    private static final class EventLoopDelays implements NettyCustomizer {
-
-        private static final long STEP = Duration.ofMillis(20).toNanos();
-        private static final long DELAYED = 2 * STEP;
-
-        private final Map<EventExecutor, Beat> beats = new ConcurrentHashMap<>();
-
-        /** The thread of the latest connection. */
-        private volatile Executor latest = Runnable::run;
-
-        /** The last record of a thread, and the end of its last delay. Only this thread writes. */
-        private static final class Beat implements Runnable {
-
-            private volatile long last = System.nanoTime();
-            private volatile long delayedUntil = last - Duration.ofDays(1).toNanos();
-            private final EventExecutor loop;
-            private final Future<?> records;
-
-            Beat(EventExecutor loop) {
-                this.loop = loop;
-                this.records = loop.scheduleAtFixedRate(this, 0, STEP, TimeUnit.NANOSECONDS);
-            }
-
-            @Override
-            public void run() {
-                long now = System.nanoTime();
-                if (now - last > DELAYED) {
-                    delayedUntil = now;
-                }
-                last = now;
-            }
-
-            boolean wasDelayedSince(long moment) {
-                return !loop.isShuttingDown() && (System.nanoTime() - last > DELAYED || delayedUntil - moment > 0);
-            }
-        }
-
-        @Override
-        public void afterChannelInitialized(Channel channel) {
-            latest = channel.eventLoop();
-            beats.computeIfAbsent(channel.eventLoop(), Beat::new);
-        }
-
-        /** Ends the records. Of a thread that ends, the last record would look like a delay for ever. */
-        void end() {
-            beats.values().removeIf(beat -> {
-                beat.records.cancel(false);
-                return true;
-            });
-        }
-
-        /** Returns whether a thread was delayed since a moment of {@link System#nanoTime}, or is delayed now. */
-        boolean wasDelayedSince(long moment) {
-            for (Beat beat : beats.values()) {
-                if (beat.wasDelayedSince(moment)) {
-                    return true;
-                }
-            }
-            return false;
         }
     }
 }

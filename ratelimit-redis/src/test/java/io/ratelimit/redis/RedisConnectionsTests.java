@@ -44,6 +44,31 @@ class RedisConnectionsTests {
         });
     }
 
+    /** Code of the application may block it for good, and an outage of Redis must be noticed nevertheless. */
+    @Test
+    void aThreadThatStandsStillBesideAnotherOneExplainsNoTimeout() {
+        EmbeddedChannel other = new EmbeddedChannel();
+        application.customizer.afterChannelInitialized(channel);
+        application.customizer.afterChannelInitialized(other);
+        await("a second").until(() -> {
+            other.runScheduledPendingTasks();
+            return !isCongested();
+        });
+
+        await("a delay of the other one").until(this::isCongested);
+    }
+
+    @Test
+    void aThreadIsWatchedUntilItsLastConnectionIsClosed() {
+        EmbeddedChannel other = new EmbeddedChannel();
+        application.customizer.afterChannelInitialized(channel);
+        application.customizer.afterChannelInitialized(other);
+        channel.close();
+        await().until(this::isCongested);
+        other.close();
+        assertThat(isCongested()).isFalse();
+    }
+
     @Test
     void noThreadIsWatchedWhileTheConnectionsAreStopped() {
         application.customizer.afterChannelInitialized(channel);

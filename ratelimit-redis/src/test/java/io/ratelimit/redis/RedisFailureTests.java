@@ -23,6 +23,7 @@ import io.ratelimit.remote.PatientAwaits;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -142,6 +143,33 @@ class RedisFailureTests {
             new ProcessBuilder("kill", "-CONT", pid).start().waitFor();
         }
         awaitAllowed(store, "carol");
+    }
+
+    /** Code of the application may block a thread that it shares with the limiter. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aConnectionWhoseThreadIsBlockedIsReplaced(boolean transactions) {
+        server = TestRedis.serverAt(port);
+        BucketStore store = store(transactions, TIMEOUT, null, null);
+        awaitAllowed(store, "alice");
+        CountDownLatch end = new CountDownLatch(1);
+        connections.sender().execute(() -> {
+            try {
+                end.await();
+            } catch (InterruptedException shutdown) {
+                Thread.currentThread().interrupt();
+            }
+        });
+        try {
+            AtomicInteger users = new AtomicInteger();
+            await().atMost(PATIENCE)
+                    .ignoreExceptions()
+                    .until(() -> take(store, "bob" + users.incrementAndGet())
+                            && take(store, "carol" + users.get())
+                            && take(store, "dave" + users.get()));
+        } finally {
+            end.countDown();
+        }
     }
 
     @ParameterizedTest
