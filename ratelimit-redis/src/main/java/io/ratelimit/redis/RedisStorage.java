@@ -13,6 +13,8 @@ import io.ratelimit.remote.Storage;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.stream.Stream;
 
@@ -117,12 +119,25 @@ public final class RedisStorage implements Storage {
     }
 
     /**
-     * Returns the memory settings of Redis.
-     *
-     * @throws BackendException if Redis fails or forbids it
+     * Returns the memory settings of Redis. Fails with a {@link BackendException}, after a few seconds at most, if Redis fails or
+     * forbids it.
      */
-    public Memory memory() {
-        return Memory.read(startCall().await(connections.shared().info("memory").toCompletableFuture()));
+    public CompletableFuture<Memory> memory() {
+        try {
+            return connections
+                    .shared()
+                    .info("memory")
+                    .toCompletableFuture()
+                    .orTimeout(START_TIMEOUT.toNanos(), TimeUnit.NANOSECONDS)
+                    .handle((info, failure) -> {
+                        if (failure != null) {
+                            throw RedisFailures.of(failure);
+                        }
+                        return Memory.read(info);
+                    });
+        } catch (BackendException unconnected) {
+            return CompletableFuture.failedFuture(unconnected);
+        }
     }
 
     /**

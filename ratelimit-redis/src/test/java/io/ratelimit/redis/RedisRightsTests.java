@@ -98,7 +98,7 @@ class RedisRightsTests {
         RedisRights.allow(redis, with(strategy.rights()));
         try (RedisStorage buckets = buckets(strategy)) {
             assertThatCode(() -> use(buckets)).doesNotThrowAnyException();
-            assertThat(buckets.memory().policy()).isEqualTo("noeviction");
+            assertThat(buckets.memory().join().policy()).isEqualTo("noeviction");
         }
     }
 
@@ -121,7 +121,7 @@ class RedisRightsTests {
         RedisRights.allow(redis, rights);
         try (RedisStorage buckets = buckets(strategy)) {
             use(buckets);
-            assertThatThrownBy(buckets::memory).is(TestRedis.MISCONFIGURATION);
+            assertThatThrownBy(() -> buckets.memory().join()).cause().is(TestRedis.MISCONFIGURATION);
         }
     }
 

@@ -1,7 +1,7 @@
 package io.ratelimit.autoconfigure;
 
 import io.lettuce.core.RedisClient;
-import io.ratelimit.BackendException;
+import io.ratelimit.Backend;
 import io.ratelimit.BucketStore;
 import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottlePolicy;
@@ -21,6 +21,8 @@ import io.ratelimit.remote.FailoverBucketStore;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
@@ -155,6 +157,7 @@ public final class RateLimitRedisAutoConfiguration {
         private static final Log logger = LogFactory.getLog("io.ratelimit.autoconfigure.RedisStart");
 
         private final RedisStorage storage;
+        private final FailoverBucketStore store;
         private final ObjectProvider<Throttlers> throttlers;
         private final ConfiguredPolicies policies;
 
@@ -165,6 +168,7 @@ public final class RateLimitRedisAutoConfiguration {
                 ConfiguredPolicies policies) {
             super(storage, store, policies.asksShared());
             this.storage = storage;
+            this.store = store;
             this.throttlers = throttlers;
             this.policies = policies;
         }
@@ -175,9 +179,11 @@ public final class RateLimitRedisAutoConfiguration {
                     .map(PolicyThrottler::policy)
                     .filter(policies::isShared)
                     .forEach(RedisStart::warnAboutWait);
+            EvictionWarning eviction = new EvictionWarning(storage, !connected);
             if (connected) {
-                warnAboutEviction();
+                eviction.check().join();
             }
+            store.backend().addListener(eviction);
         }
 
         private static void warnAboutWait(ThrottlePolicy policy) {
@@ -191,17 +197,49 @@ public final class RateLimitRedisAutoConfiguration {
             }
         }
 
-        private void warnAboutEviction() {
-            try {
-                RedisStorage.Memory memory = storage.memory();
-                if (memory.mayEvict()) {
-                    logger.warn("Redis may evict buckets when its memory is full (maxmemory-policy is '"
-                            + memory.policy()
-                            + "'), and an evicted bucket is full again: set 'noeviction', or use a separate"
-                            + " Redis for the limits");
+        /**
+         * Warns once if Redis may evict buckets. It is checked at the start, and when Redis succeeds after a failure: it was down at
+         * the start, or another server has taken over. Thread-safe.
+         */
+        private static final class EvictionWarning implements Backend.Listener {
+
+            private static final long PAUSE = Duration.ofMinutes(1).toNanos();
+
+            private final RedisStorage storage;
+            private final AtomicBoolean due;
+            private volatile long notBefore = System.nanoTime();
+            private volatile boolean warned;
+
+            EvictionWarning(RedisStorage storage, boolean due) {
+                this.storage = storage;
+                this.due = new AtomicBoolean(due);
+            }
+
+            @Override
+            public void callCompleted(long nanos, boolean failed) {
+                if (failed) {
+                    due.set(!warned);
+                } else if (due.get() && System.nanoTime() - notBefore >= 0 && due.compareAndSet(true, false)) {
+                    notBefore = System.nanoTime() + PAUSE;
+                    check();
                 }
-            } catch (BackendException forbidden) {
-                logger.debug("The memory policy of Redis is unknown: " + forbidden.getMessage());
+            }
+
+            /** Returns the end of the check. */
+            CompletableFuture<?> check() {
+                return storage.memory().handle((memory, forbidden) -> {
+                    if (forbidden != null) {
+                        logger.debug("The memory policy of Redis is unknown: " + forbidden.getMessage());
+                    } else if (memory.mayEvict() && !warned) {
+                        warned = true;
+                        logger.warn("Redis may evict buckets when its memory is full (maxmemory-policy is '"
+                                + memory.policy()
+                                + "'): an evicted bucket is full again, and evicted slots of 'in-flight' are free. With"
+                                + " 'allkeys', changes for all instances end. Set 'noeviction', or use a separate Redis for"
+                                + " the limits");
+                    }
+                    return true;
+                });
             }
         }
     }

@@ -208,6 +208,38 @@ class RedisOutageTests {
         }
     }
 
+    /** Redis was down at the start, or another server has taken over. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aMemoryPolicyThatEvictsIsWarnedOfOnceAfterARecovery(boolean downAtStart, CapturedOutput output) {
+        if (!downAtStart) {
+            redis.start();
+        }
+        try (RedisApplication application = RedisApplication.start(redis.port(), yaml("local"))) {
+            if (!downAtStart) {
+                application.awaitUp();
+                redis.kill();
+                await().until(() -> {
+                    application.status("/a");
+                    return application.condition() == Condition.DOWN;
+                });
+            }
+            assertThat(output).doesNotContain("Redis may evict");
+            redis.start();
+            redis.ask(commands -> {
+                commands.configSet("maxmemory", "1gb");
+                return commands.configSet("maxmemory-policy", "allkeys-lru");
+            });
+            await().until(() -> {
+                application.status("/a");
+                return output.getOut().contains("Redis may evict");
+            });
+        }
+        assertThat(output)
+                .containsOnlyOnce(
+                        "Redis may evict buckets when its memory is full (maxmemory-policy is 'allkeys-lru')");
+    }
+
     /** A misconfiguration is logged at the start, and its correction needs no restart. */
     @ParameterizedTest
     @CsvSource({"local, 200", "deny, 503", "allow, 200"})
