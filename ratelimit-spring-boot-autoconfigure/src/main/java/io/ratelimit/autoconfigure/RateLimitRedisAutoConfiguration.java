@@ -76,10 +76,11 @@ public final class RateLimitRedisAutoConfiguration {
         @Bean
         RedisStorage rateLimitRedisStorage(
                 ObjectProvider<RedisConnectionFactory> factories,
+                ObjectProvider<LettuceConnectionFactory> lettuceFactories,
                 RateLimitProperties properties,
                 Deadline deadline,
                 Environment environment) {
-            LettuceConnectionFactory application = lettuce(factories.getIfUnique());
+            LettuceConnectionFactory application = lettuce(factories.getIfUnique(), lettuceFactories.getIfUnique());
             Redis redis = properties.redis();
             boolean transactions = redis.strategy() == Strategy.TRANSACTION;
             reject(application, transactions);
@@ -97,8 +98,16 @@ public final class RateLimitRedisAutoConfiguration {
                     : RedisStorage.withScripts(clients, prefix, secret, deadline);
         }
 
-        private static LettuceConnectionFactory lettuce(@Nullable RedisConnectionFactory factory) {
-            if (factory instanceof LettuceConnectionFactory lettuce) {
+        /**
+         * @param factory the application's only or primary connection factory; perhaps that of Jedis or Redisson
+         * @param lettuce the only or primary one of Lettuce
+         */
+        private static LettuceConnectionFactory lettuce(
+                @Nullable RedisConnectionFactory factory, @Nullable LettuceConnectionFactory lettuce) {
+            if (factory instanceof LettuceConnectionFactory own) {
+                return own;
+            }
+            if (lettuce != null) {
                 return lettuce;
             }
             throw factory == null
@@ -111,7 +120,8 @@ public final class RateLimitRedisAutoConfiguration {
                     : new RateLimitConfigurationException(
                             "'backend: redis' is set and needs Lettuce, but the RedisConnectionFactory is a "
                                     + factory.getClass().getSimpleName() + ".",
-                            "Set 'spring.data.redis.client-type: lettuce', or remove Jedis from the class path.",
+                            "Declare a bean of the type LettuceConnectionFactory for the limits; the other one may stay."
+                                    + " In place of Jedis, you can set 'spring.data.redis.client-type: lettuce'.",
                             "ratelimit.backend");
         }
 

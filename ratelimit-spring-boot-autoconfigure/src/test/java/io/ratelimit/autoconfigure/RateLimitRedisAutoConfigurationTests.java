@@ -103,19 +103,32 @@ class RateLimitRedisAutoConfigurationTests {
                                 + " type LettuceConnectionFactory as primary."));
     }
 
+    /** A connection factory of another client than Lettuce, such as Jedis or Redisson. */
+    private final RedisConnectionFactory other = (RedisConnectionFactory) Proxy.newProxyInstance(
+            getClass().getClassLoader(),
+            new Class<?>[] {RedisConnectionFactory.class},
+            (proxy, method, args) -> method.getName().equals("equals") ? proxy == args[0] : null);
+
+    /** As beside Redisson's starter, also if its factory is primary. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void theFactoryOfLettuceIsUsedBesideThatOfAnotherClient(boolean primary) {
+        bare.withPropertyValues("ratelimit.backend=redis")
+                .withBean(RedisConnectionFactory.class, () -> other, definition -> definition.setPrimary(primary))
+                .withBean(LettuceConnectionFactory.class, () -> new LettuceConnectionFactory("127.0.0.1", 1))
+                .run(context -> assertThat(context).hasSingleBean(RedisStorage.class));
+    }
+
     @Test
-    void jedisIsRejected() {
-        RedisConnectionFactory other = (RedisConnectionFactory) Proxy.newProxyInstance(
-                getClass().getClassLoader(),
-                new Class<?>[] {RedisConnectionFactory.class},
-                (proxy, method, args) -> null);
+    void anotherClientThanLettuceIsRejected() {
         bare.withPropertyValues("ratelimit.backend=redis")
                 .withBean(RedisConnectionFactory.class, () -> other)
                 .run(context -> assertFailure(
                         context,
                         "'backend: redis' is set and needs Lettuce, but the RedisConnectionFactory is a "
                                 + other.getClass().getSimpleName() + ".",
-                        "Set 'spring.data.redis.client-type: lettuce', or remove Jedis from the class path."));
+                        "Declare a bean of the type LettuceConnectionFactory for the limits; the other one may stay."
+                                + " In place of Jedis, you can set 'spring.data.redis.client-type: lettuce'."));
     }
 
     @Test
