@@ -76,6 +76,10 @@ final class JdbcApplication implements AutoCloseable {
                         .POST(BodyPublishers.ofString(json)));
     }
 
+    HttpResponse<String> delete(String path) {
+        return send(path, HttpRequest.newBuilder().DELETE());
+    }
+
     private HttpResponse<String> send(String path, HttpRequest.Builder request) {
         try {
             return HTTP.send(

@@ -7,7 +7,10 @@ import io.ratelimit.Backend.Condition;
 import io.ratelimit.Throttlers;
 import io.ratelimit.jdbc.TestDatabase;
 import java.net.http.HttpResponse;
+import java.sql.Connection;
+import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.time.Duration;
 import java.util.List;
 import java.util.regex.Matcher;
@@ -19,6 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 
@@ -85,6 +89,16 @@ class JdbcBackendTests {
                         JdbcApplication.start(database.url(), yaml + "spring.application.name: bank\n")) {
             assertThat(statuses(6, one)).containsExactly(200, 200, 200, 200, 200, 429);
             assertThat(statuses(6, other)).containsExactly(200, 200, 200, 200, 200, 429);
+        }
+    }
+
+    @Test
+    void applicationsWithAnotherPrefixOrSecretShareNoLimit() {
+        String yaml = DAILY.formatted(TestDatabase.newTable());
+        for (String property : List.of("", "ratelimit.jdbc.key-prefix: bank", "ratelimit.jdbc.key-secret: secret")) {
+            try (JdbcApplication application = JdbcApplication.start(Database.H2.url(), yaml + property + "\n")) {
+                assertThat(statuses(6, application)).as(property).containsExactly(200, 200, 200, 200, 200, 429);
+            }
         }
     }
 
@@ -162,6 +176,26 @@ class JdbcBackendTests {
         }
     }
 
+    /** The properties of the driver are those of the application's pool, such as those of TLS. */
+    @Test
+    void thereAreAsManyConnectionsAsConfiguredWithThePropertiesOfTheDriver() throws SQLException {
+        String name = TestDatabase.newTable();
+        String yaml = DAILY.formatted(name).replace("timeout: 5s", "timeout: 5s, pool-size: 3")
+                + "spring.datasource.hikari.data-source-properties.ApplicationName: " + name + "\n";
+        try (JdbcApplication application = JdbcApplication.start(Database.POSTGRESQL.url(), yaml);
+                Connection watching = TestDatabase.postgres().getConnection();
+                Statement statement = watching.createStatement()) {
+            await().until(
+                            () -> { // another one removes expired rows at times
+                                ResultSet rows = statement.executeQuery(
+                                        "SELECT count(*) FROM pg_stat_activity WHERE application_name = '" + name
+                                                + "'");
+                                return rows.next() && rows.getInt(1) == 3;
+                            });
+            assertThat(application.status("/a")).isEqualTo(200);
+        }
+    }
+
     @Test
     void theStartReportNamesThePlaceOfTheBuckets(CapturedOutput output) {
         JdbcApplication.start(Database.H2.url(), """
@@ -178,9 +212,11 @@ class JdbcBackendTests {
                 .doesNotContain("the database is unavailable (", "has no name", "The limits use connections of");
     }
 
-    @Test
-    void aMissingTableStopsTheStartAndTheReportNamesTheScript(CapturedOutput output) {
-        String yaml = DAILY.formatted("missing").replace("always", "never");
+    /** By default, the table is created only in an H2 in memory. */
+    @ParameterizedTest
+    @ValueSource(strings = {"", "initialize-schema: embedded, ", "initialize-schema: never, "})
+    void aMissingTableStopsTheStartAndTheReportNamesTheScript(String property, CapturedOutput output) {
+        String yaml = DAILY.formatted("missing").replace("initialize-schema: always, ", property);
         assertThat(org.assertj.core.api.Assertions.catchThrowable(() ->
                         JdbcApplication.start(Database.POSTGRESQL.url(), yaml).close()))
                 .isNotNull();

@@ -6,17 +6,20 @@ import static org.awaitility.Awaitility.await;
 import io.ratelimit.Backend.Condition;
 import io.ratelimit.jdbc.RestartablePostgres;
 import io.ratelimit.jdbc.TestDatabase;
+import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -39,6 +42,8 @@ class JdbcOutageTests {
 
     /** A pause of the machine delays the requests of all clients; without a deadline, requests wait half a minute. */
     private static final Duration NEARLY_ALL = Duration.ofSeconds(5);
+
+    private static final Duration ABOUT_A_SECOND = Duration.ofMillis(1_800);
 
     private static final Duration PATIENTLY = Duration.ofMinutes(2);
 
@@ -163,6 +168,43 @@ class JdbcOutageTests {
             assertThat(application.get("/actuator/health").statusCode()).isEqualTo(503);
             server.start();
             await().atMost(PATIENTLY).until(() -> application.status("/a") == 200);
+        }
+    }
+
+    /** A request may wait longer for the database than an operator does. */
+    @Tag("timed")
+    @Test
+    void whileTheDatabaseIsFrozenEachOperationOfTheActuatorAnswersWithinASecond() {
+        try (RestartablePostgres server = new RestartablePostgres(directory);
+                JdbcApplication application = JdbcApplication.start(
+                        TestDatabase.url(server.source()), "ratelimit.jdbc.timeout: 10s\n" + yaml("local"))) {
+            String path = "/actuator/ratelimits/per-ip";
+            Map<Supplier<HttpResponse<String>>, Integer> operations = Map.of(
+                    () -> application.get(path + "?key=127.0.0.1"), 200,
+                    () -> application.delete(path + "?key=127.0.0.1"), 503,
+                    () -> application.delete(path + "/change"), 503,
+                    () -> application.post(path, "{\"capacity\": 8, \"for\": \"all\"}"), 503);
+            operations.forEach((operation, status) -> {
+                await().atMost(PATIENTLY)
+                        .until(() -> application.status("/a") == 200 && application.condition() == Condition.UP);
+                server.freeze();
+                HttpResponse<String> answer = answerWithinASecond(operation);
+                server.thaw();
+                assertThat(answer.statusCode()).as(answer.body()).isEqualTo(status);
+            });
+        }
+    }
+
+    /** A busy machine may delay some attempts. */
+    private static HttpResponse<String> answerWithinASecond(Supplier<HttpResponse<String>> operation) {
+        for (int attempt = 1; true; attempt++) {
+            long began = System.nanoTime();
+            HttpResponse<String> answer = operation.get();
+            Duration time = Duration.ofNanos(System.nanoTime() - began);
+            if (time.compareTo(ABOUT_A_SECOND) < 0) {
+                return answer;
+            }
+            assertThat(attempt).as("attempts, the last one in %s", time).isLessThan(5);
         }
     }
 
