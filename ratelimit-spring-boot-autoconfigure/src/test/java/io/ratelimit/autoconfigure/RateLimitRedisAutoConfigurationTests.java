@@ -11,6 +11,7 @@ import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.RoutingBucketStore;
 import java.lang.reflect.Proxy;
 import java.util.Map;
+import javax.sql.DataSource;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -23,6 +24,7 @@ import org.springframework.core.env.SystemEnvironmentPropertySource;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.RedisStaticMasterReplicaConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+import org.springframework.jdbc.datasource.SimpleDriverDataSource;
 
 /** The conditions for buckets in Redis. These tests need no server. */
 class RateLimitRedisAutoConfigurationTests {
@@ -142,6 +144,22 @@ class RateLimitRedisAutoConfigurationTests {
                         context,
                         "A transaction can't span the nodes of a Redis cluster.",
                         "Set 'ratelimit.redis.strategy: script', or configure a single server or Sentinel."));
+    }
+
+    @Test
+    void policiesInTwoSharedPlacesAreRefused() {
+        contextRunner
+                .withConfiguration(AutoConfigurations.of(RateLimitJdbcAutoConfiguration.class))
+                .withBean(DataSource.class, SimpleDriverDataSource::new)
+                .withPropertyValues(
+                        "ratelimit.backend=jdbc",
+                        "ratelimit.policies.other.rate=2/1s",
+                        "ratelimit.policies.other.backend=redis")
+                .run(context -> assertFailure(
+                        context,
+                        "Some policies set 'backend: redis' and others 'backend: jdbc', but an application shares limits"
+                                + " in one place.",
+                        "Set the same shared backend for all policies, beside 'local'."));
     }
 
     /** A fixed list doesn't show the primary after a failover. */
