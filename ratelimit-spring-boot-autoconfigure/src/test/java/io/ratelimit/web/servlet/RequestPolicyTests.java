@@ -20,6 +20,8 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.http.server.PathContainer;
 import org.springframework.mock.web.MockHttpServletRequest;
 import org.springframework.web.util.pattern.PathPattern;
@@ -120,15 +122,16 @@ class RequestPolicyTests {
         assertThat(charges(all, "/health%zz", "/health")).isTrue();
     }
 
-    @Test
-    void aPreflightWithCredentialsIsNone() {
+    @ParameterizedTest
+    @CsvSource({"Authorization, Basic YTpi", "Cookie, SESSION=x"})
+    void aPreflightWithCredentialsIsNone(String header, String value) {
         RequestPolicy all = policy(List.of(), List.of());
         MockHttpServletRequest preflight = new MockHttpServletRequest("OPTIONS", "/login");
         preflight.addHeader("Origin", "http://page.example");
         preflight.addHeader("Access-Control-Request-Method", "POST");
         assertThat(charges(all, preflight)).isFalse();
 
-        preflight.addHeader("Authorization", "Basic YTpi");
+        preflight.addHeader(header, value);
         assertThat(charges(all, preflight)).isTrue();
     }
 
