@@ -6,6 +6,7 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Outcome;
+import io.ratelimit.Shares;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
@@ -174,6 +175,28 @@ class RequestKeyTests {
 
         assertThat(OverrideTableTests.runningAfterAChangeOfInFlight(policy -> key.charge(policy, 1, request)))
                 .isEqualTo(running);
+    }
+
+    @Test
+    void aRequestThatLacksTheKeyOfItsShareIsAnEventAndHasNoShare() {
+        Shares shares = Shares.forKeys(BucketSpec.of("1/1h"), 2, List.of("header:Tenant"));
+        ThrottlePolicy policy =
+                ThrottlePolicy.of("policy", BucketSpec.of("5/1h")).withShares(shares);
+        RequestKey key = new RequestKey(
+                List.of(),
+                MissingKey.DENY,
+                OverrideTable.NONE,
+                null,
+                null,
+                List.of(KeyPart.of("header:Tenant")),
+                NO_FAILURE,
+                listener);
+        assertThat(key.charge(policy, 1, FixedFacts.NONE.withHeaders(Map.of("Tenant", "a")))
+                        .share())
+                .isNotNull();
+        assertThat(events).isEmpty();
+        assertThat(key.charge(policy, 1, FixedFacts.NONE)).isEqualTo(Charge.of(policy, "", 1));
+        assertThat(events).containsExactly("policy MISSING_KEY");
     }
 
     private RequestKey key(MissingKey onMissing, String... parts) {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import io.ratelimit.BucketSpec;
+import io.ratelimit.Shares;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.key.KeyPart.Availability;
 import java.util.ArrayList;
@@ -27,14 +28,18 @@ class RequestTierTests {
     private final List<String> failures = new ArrayList<>();
 
     private String tier(String text, Map<String, String> facts) {
+        return tier(text, facts, POLICY);
+    }
+
+    private String tier(String text, Map<String, String> facts, ThrottlePolicy policy) {
         return RequestTier.of(text)
                 .withBeans(name -> request -> {
                     throw new IllegalStateException(request.header("secret"));
                 })
                 .tier(
                         FixedFacts.NONE.withHeaders(facts),
-                        POLICY,
-                        (policy, what, why) -> failures.add(policy + ": " + what + ": " + why));
+                        policy,
+                        (name, what, why) -> failures.add(name + ": " + what + ": " + why));
     }
 
     @ParameterizedTest
@@ -55,6 +60,28 @@ class RequestTierTests {
             })
     void aRoleSelectsTheTierOfItsNameAndTheHighestRateWins(String roles, String tier) {
         assertThat(tier("role", Map.of("roles", roles))).isEqualTo(tier);
+    }
+
+    @Test
+    void ofEqualRatesTheTierWithMoreCallsInFlightWins() {
+        ThrottlePolicy policy = POLICY.withTiers(Map.of(
+                "few", BucketSpec.of("5/1h").withInFlight(2),
+                "many", BucketSpec.of("5/1h").withInFlight(9)));
+        assertThat(tier("role", Map.of("roles", "FEW,MANY"), policy)).isEqualTo("many");
+        policy = policy.withTiers(
+                Map.of("many", BucketSpec.of("5/1h").withInFlight(9), "no-limit", BucketSpec.of("5/1h")));
+        assertThat(tier("role", Map.of("roles", "NO_LIMIT,MANY"), policy)).isEqualTo("no-limit");
+    }
+
+    @Test
+    void ofSeveralSharesAGuaranteedOneWinsAndThenTheOneThatLeavesLeast() {
+        Map<String, BucketSpec> guaranteed = Map.of("small", BucketSpec.of("1/1h"), "big", BucketSpec.of("2/1h"));
+        ThrottlePolicy policy = ThrottlePolicy.of("plans", BucketSpec.of("9/1h"))
+                .withShares(Shares.named(guaranteed, Map.of("batch", 40, "critical", 10)));
+        assertThat(tier("role", Map.of("roles", "BATCH,CRITICAL"), policy)).isEqualTo("critical");
+        assertThat(tier("role", Map.of("roles", "BATCH,CRITICAL,SMALL"), policy))
+                .isEqualTo("small");
+        assertThat(tier("role", Map.of("roles", "SMALL,BIG"), policy)).isEqualTo("big");
     }
 
     @Test
