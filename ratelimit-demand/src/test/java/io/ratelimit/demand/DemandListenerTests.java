@@ -22,10 +22,13 @@ class DemandListenerTests {
     private static final ThrottlePolicy SHADOW =
             ThrottlePolicy.of("shadow", BucketSpec.of("1/1m"), "user").withMode(Mode.SHADOW);
 
+    private static final ThrottlePolicy BUSY =
+            ThrottlePolicy.of("busy", BucketSpec.of("5/1m").withInFlight(1), "user");
+
     private final ManualTimeSource time = new ManualTimeSource();
     private final DemandListener demand = new DemandListener(time);
     private final Throttlers throttlers =
-            new Throttlers(List.of(USER, GLOBAL, SHADOW), BucketStore.local(time), time, demand);
+            new Throttlers(List.of(USER, GLOBAL, SHADOW, BUSY), BucketStore.local(time), time, demand);
 
     @Test
     void demandContainsWhatWasDenied() {
@@ -62,6 +65,13 @@ class DemandListenerTests {
     void aCallWithoutAKeyIsNotCounted() {
         ask(5, Charge.withoutKey(USER, 1));
         assertThat(needed("per-user", null)).isEmpty();
+    }
+
+    /** A flood that waits for one call to end doesn't ask for a higher rate. */
+    @Test
+    void aCallWithoutASlotIsNotCounted() {
+        ask(10, Charge.of(BUSY, "alice", 1));
+        assertThat(needed("busy", null)).containsExactly(1);
     }
 
     @Test
