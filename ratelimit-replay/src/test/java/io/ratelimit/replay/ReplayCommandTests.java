@@ -172,7 +172,10 @@ class ReplayCommandTests {
                 .contains("prefers-color-scheme: dark")
                 .contains("\\u003c/script>")
                 .doesNotContain("src=", "href=", "{{data}}");
-        assertThat(Files.readString(json)).contains("\"denied\":[2,2]").contains("\"key\":\"</script>\"");
+        assertThat(Files.readString(json))
+                .contains("\"denied\":[2,2]", "\"key\":\"</script>\"", "\"outcomes\":{\"DENIED\":2}")
+                .contains("\"binMillis\":1000,", "\"requestBins\":[3]", "\"deniedBins\":[2]")
+                .containsPattern("\"deniedMost\":\\[\\{\"key\":\"</script>\",\"denied\":2,");
     }
 
     /** Half of a pair of surrogates, which JSON can escape, has no form in UTF-8. */
