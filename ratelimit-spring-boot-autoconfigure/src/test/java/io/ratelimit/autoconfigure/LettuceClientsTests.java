@@ -13,6 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+import org.springframework.data.redis.connection.lettuce.RedisCredentialsProviderFactory;
 
 class LettuceClientsTests {
 
@@ -50,6 +51,23 @@ class LettuceClientsTests {
         assertThat(threads.eventExecutorGroup().isShuttingDown()).isTrue();
     }
 
+    /** Such as the tokens of a cloud's users, which expire. */
+    @Test
+    void theNameTheCredentialsAndTheTlsOfTheApplicationAreUsed() {
+        RedisCredentialsProviderFactory credentials = new RedisCredentialsProviderFactory() {};
+        LettuceClientConfiguration application = LettuceClientConfiguration.builder()
+                .clientName("shop")
+                .redisCredentialsProviderFactory(credentials)
+                .useSsl()
+                .startTls()
+                .build();
+        LettuceClientConfiguration limiter = configuration(application);
+        assertThat(limiter.getClientName()).hasValue("shop");
+        assertThat(limiter.getRedisCredentialsProviderFactory()).hasValue(credentials);
+        assertThat(limiter.isUseSsl()).isTrue();
+        assertThat(limiter.isStartTls()).isTrue();
+    }
+
     /** The connection to a frozen node gives no sign of a failover. */
     @Test
     void theNodesOfAClusterAreRefreshedEveryFiveSecondsOrAsOftenAsTheApplicationDoes() {
@@ -74,18 +92,20 @@ class LettuceClientsTests {
                         .topologyRefreshOptions(ofApplication)
                         .build())
                 .build();
+        ClusterClientOptions limiter = (ClusterClientOptions)
+                configuration(application).getClientOptions().orElseThrow();
+        assertThat(limiter.getTopologyRefreshOptions().isPeriodicRefreshEnabled())
+                .isTrue();
+        assertThat(limiter.getTopologyRefreshOptions().getAdaptiveRefreshTriggers())
+                .isNotEmpty();
+        return limiter.getTopologyRefreshOptions().getRefreshPeriod();
+    }
+
+    private static LettuceClientConfiguration configuration(LettuceClientConfiguration application) {
         ClientResources threads = ClientResources.create();
         try {
-            ClusterClientOptions limiter = (ClusterClientOptions)
-                    new LettuceClients(new LettuceConnectionFactory(new RedisStandaloneConfiguration(), application))
-                            .configuration(threads)
-                            .getClientOptions()
-                            .orElseThrow();
-            assertThat(limiter.getTopologyRefreshOptions().isPeriodicRefreshEnabled())
-                    .isTrue();
-            assertThat(limiter.getTopologyRefreshOptions().getAdaptiveRefreshTriggers())
-                    .isNotEmpty();
-            return limiter.getTopologyRefreshOptions().getRefreshPeriod();
+            return new LettuceClients(new LettuceConnectionFactory(new RedisStandaloneConfiguration(), application))
+                    .configuration(threads);
         } finally {
             threads.shutdown().syncUninterruptibly();
         }
