@@ -24,6 +24,7 @@ import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.core.Ordered;
+import org.springframework.web.bind.annotation.CrossOrigin;
 import org.springframework.web.bind.annotation.ExceptionHandler;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
@@ -97,6 +98,13 @@ class InterruptedWaitTests {
         assertThat(response.header("Content-Type")).startsWith("text/plain");
         assertThat(response.body())
                 .isEqualTo("The request was interrupted while it waited in the queue, please retry.\n");
+    }
+
+    @Test
+    void aPageOfAnotherOriginMayReadTheAnswer() throws InterruptedException {
+        get("/late");
+        assertThat(interrupted("/late", "Origin: http://page.example").header("Access-Control-Allow-Origin"))
+                .isEqualTo("http://page.example");
     }
 
     /** Tomcat drops the connection of a thread that is interrupted before its response is sent. */
@@ -177,6 +185,7 @@ class InterruptedWaitTests {
     }
 
     @RestController
+    @CrossOrigin("http://page.example")
     static class Api {
 
         final AtomicInteger made = new AtomicInteger();
