@@ -13,6 +13,7 @@ import jakarta.servlet.DispatcherType;
 import java.util.List;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.beans.factory.annotation.AnnotatedBeanDefinition;
@@ -23,10 +24,15 @@ import org.springframework.boot.servlet.filter.OrderedHiddenHttpMethodFilter;
 import org.springframework.boot.test.context.assertj.AssertableWebApplicationContext;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.test.context.runner.WebApplicationContextRunner;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.boot.webmvc.autoconfigure.DispatcherServletAutoConfiguration;
+import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean;
 import org.springframework.boot.webmvc.autoconfigure.WebMvcAutoConfiguration;
+import org.springframework.web.servlet.DispatcherServlet;
 
+@ExtendWith(OutputCaptureExtension.class)
 class RateLimitWebServletAutoConfigurationTests {
 
     private static final AutoConfigurations OURS = AutoConfigurations.of(
@@ -97,6 +103,18 @@ class RateLimitWebServletAutoConfigurationTests {
                 .hasSingleBean(Endpoints.class)
                 .hasSingleBean(RequestPolicies.class)
                 .hasBean("rateLimitStartupReport"));
+    }
+
+    @Test
+    void warnsOfASecondDispatcherServlet(CapturedOutput output) {
+        String warning = "There is not exactly one DispatcherServlet: all requests have the same endpoint in keys";
+        contextRunner.run(context -> assertThat(output).doesNotContain(warning));
+        contextRunner
+                .withBean(
+                        "second",
+                        DispatcherServletRegistrationBean.class,
+                        () -> new DispatcherServletRegistrationBean(new DispatcherServlet(), "/second/*"))
+                .run(context -> assertThat(output).contains(warning));
     }
 
     @Test
