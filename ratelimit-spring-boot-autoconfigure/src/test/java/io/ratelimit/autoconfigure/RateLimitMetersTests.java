@@ -146,12 +146,20 @@ class RateLimitMetersTests {
             }
         }
 
-        assertThat(List.of("missing-key", "overflow", "backend-failure", "exempt", "delayed", "limit-failure"))
+        assertThat(List.of(
+                        "missing-key",
+                        "overflow",
+                        "backend-failure",
+                        "exempt",
+                        "delayed",
+                        "limit-failure",
+                        "settled",
+                        "settle-failure"))
                 .extracting(event -> registry.get("ratelimit.events")
                         .tags("policy", "user", "event", event)
                         .counter()
                         .count())
-                .containsExactly(1.0, 2.0, 3.0, 4.0, 5.0, 6.0);
+                .containsExactly(1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0);
     }
 
     @Test

@@ -1,6 +1,7 @@
 package io.ratelimit.autoconfigure;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
 
 import io.ratelimit.policy.ConfigurationFailureTests;
 import java.util.List;
@@ -475,14 +476,17 @@ class StartupLogTests extends CapturedStart {
     @Test
     void aSessionAndABeanMakeThePhaseLateUnlessItIsWritten() {
         assertThat(log("ratelimit.policies.api: { rate: 5/s, key: [ip, session] }"))
-                .allMatch(line -> line.endsWith("; after authentication"));
+                .singleElement(STRING)
+                .endsWith("; after authentication");
         assertThat(log("ratelimit.policies.api: { rate: 5/s, key: [ip, session], phase: before-authentication }"))
-                .allMatch(line -> line.endsWith("; before authentication"));
+                .singleElement(STRING)
+                .endsWith("; before authentication");
         YamlApplication bean =
                 new YamlApplication(directory, "ratelimit.policies.api: { rate: 5/s, key: bean:tenantKey }");
         assertThat(withoutSummary(
                         bean.withWeb(ConfigurationFailureTests.Resolvers.class).log(output)))
-                .allMatch(line -> line.endsWith("; after authentication"));
+                .singleElement(STRING)
+                .endsWith("; after authentication");
     }
 
     @Test

@@ -2,8 +2,10 @@ package io.ratelimit.key;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.Threads;
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.time.Duration;
 import java.util.List;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.RepeatedTest;
@@ -136,12 +138,14 @@ class NumberTextTests {
 
     @Test
     void aMillionDigitsAreReadInLinearTime() {
+        long before = Threads.cpuNanos();
         for (String part : List.of("9", "0", " ", "\u0660", "0x0", "e0", "0.0")) {
             String long0 = part + part.substring(part.length() - 1).repeat(1_000_000);
             NumberText.read(long0);
             NumberText.read("-" + long0 + "e5");
         }
         assertThat(NumberText.read("9".repeat(1_000_000))).isGreaterThan(new BigDecimal("9e999998"));
+        assertThat(Threads.cpuNanos() - before).isLessThan(Duration.ofSeconds(3).toNanos());
     }
 
     /** Compares with Spring's conversion; the repetition number is the seed. */

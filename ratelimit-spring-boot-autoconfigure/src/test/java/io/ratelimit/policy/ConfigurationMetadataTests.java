@@ -25,6 +25,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -214,13 +215,23 @@ class ConfigurationMetadataTests {
                         .hasToString(value.toString().toUpperCase(Locale.ROOT).replace('-', '_'));
             }
         });
-        for (Object value : values(hints.get("ratelimit.client-ip.header"))) {
-            assertThat(bind("ratelimit.client-ip.header", value)
-                            .clientIp()
-                            .toClientIp()
-                            .trusts("203.0.113.7"))
-                    .isFalse();
-        }
+        Map<Object, String> lines = Map.of(
+                "x-forwarded-for", "198.51.100.1, 203.0.113.7, 10.0.0.2",
+                "forwarded", "for=198.51.100.1, for=203.0.113.7",
+                "x-real-ip", "203.0.113.7",
+                "cf-connecting-ip", "203.0.113.7");
+        assertThat(values(hints.get("ratelimit.client-ip.header"))).containsExactlyInAnyOrderElementsOf(lines.keySet());
+        lines.forEach((header, line) -> assertThat(bind(Map.of(
+                                "ratelimit.client-ip.header",
+                                header,
+                                "ratelimit.client-ip.trusted-proxies",
+                                "10.0.0.0/8"))
+                        .clientIp()
+                        .toClientIp()
+                        .resolve(
+                                "10.0.0.1",
+                                name -> Collections.enumeration(name.equals(header) ? List.of(line) : List.of())))
+                .isEqualTo("203.0.113.7"));
         for (Object name : values(hints.get("ratelimit.policies.keys"))) {
             assertThat(bind("ratelimit.policies." + name + ".rate", "5/s").policies())
                     .containsOnlyKeys(name.toString());
@@ -470,7 +481,11 @@ class ConfigurationMetadataTests {
     }
 
     private static RateLimitProperties bind(String property, Object value) {
-        return new Binder(new MapConfigurationPropertySource(Map.of(property, value)))
+        return bind(Map.of(property, value));
+    }
+
+    private static RateLimitProperties bind(Map<String, Object> properties) {
+        return new Binder(new MapConfigurationPropertySource(properties))
                 .bindOrCreate("ratelimit", RateLimitProperties.class);
     }
 

@@ -2,10 +2,13 @@ package io.ratelimit.policy;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.Rate;
+import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.autoconfigure.YamlApplication;
 import io.ratelimit.policy.RateLimitProperties.OverrideEntry;
 import io.ratelimit.policy.RateLimitProperties.OverrideEntry.Text;
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -113,11 +116,14 @@ class OverrideConfigurationTests {
             application.withVariable(OVERRIDE + "RATE", "7/s");
         }
         try (ConfigurableApplicationContext context = application.start()) {
-            assertThat(context.getBean(RateLimitProperties.class)
-                            .policies()
-                            .get("api")
-                            .overrides())
-                    .hasSize(1);
+            List<OverrideEntry> overrides = context.getBean(RateLimitProperties.class)
+                    .policies()
+                    .get("api")
+                    .overrides();
+            assertThat(overrides).hasSize(1);
+            assertThat(shown(overrides.get(0))).isEqualTo(property.startsWith("KEYS") ? "off" : "alice");
+            assertThat(overrides.get(0).rate()).isEqualTo(property.equals("MODE") ? null : Rate.of("7/s"));
+            assertThat(overrides.get(0).mode()).isEqualTo(property.equals("MODE") ? Mode.OFF : null);
         }
     }
 

@@ -49,15 +49,21 @@ class RedisTlsTests {
     static void start() throws Exception {
         certify("server");
         certify("stranger");
+        assumeTls();
+        redis = RedisProcess.started(
+                "tls-port " + TLS_PORT,
+                "tls-cert-file " + directory.resolve("server.crt"),
+                "tls-key-file " + directory.resolve("server.key"),
+                "tls-ca-cert-file " + directory.resolve("server.crt"),
+                "tls-auth-clients no",
+                "user shop on >s3cret ~ratelimit:* +@all");
+        shakeHands();
+    }
+
+    /** A server without TLS doesn't know the setting, which opens no port here. */
+    private static void assumeTls() {
         try {
-            redis = RedisProcess.started(
-                    "tls-port " + TLS_PORT,
-                    "tls-cert-file " + directory.resolve("server.crt"),
-                    "tls-key-file " + directory.resolve("server.key"),
-                    "tls-ca-cert-file " + directory.resolve("server.crt"),
-                    "tls-auth-clients no",
-                    "user shop on >s3cret ~ratelimit:* +@all");
-            shakeHands();
+            RedisProcess.started("tls-port 0").close();
         } catch (UncheckedIOException withoutTls) {
             assumeThat(withoutTls)
                     .as("the redis-server of this platform was built without TLS")

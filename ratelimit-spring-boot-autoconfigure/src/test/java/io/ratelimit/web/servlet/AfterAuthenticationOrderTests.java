@@ -56,7 +56,7 @@ class AfterAuthenticationOrderTests {
     }
 
     @Test
-    void theFilterRunsRightAfterSpringSecurityByDefault() {
+    void theFilterRunsBeforeAnOwnAuthenticationByDefault() {
         try (TestServer server = TestServer.open(YAML.formatted("mode: enforce"), OwnAuthentication.class)
                 .start()) {
             assertThat(server.http().get("/", "X-User: alice").status()).isEqualTo(403);

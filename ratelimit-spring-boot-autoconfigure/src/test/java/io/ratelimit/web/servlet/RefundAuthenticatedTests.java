@@ -240,7 +240,7 @@ class RefundAuthenticatedTests {
         try (RawHttp.Connection connection = http.open()) {
             connection.write(RawHttp.text("GET", "/basic/waiting", basic("alice"), "Connection: close"));
             api.waiting.await();
-            assertKept();
+            assertThat(server.available("logins", "127.0.0.1")).isEqualTo(99);
             assertThat(server.available("late", "GET /*/waiting")).isEqualTo(99);
             api.answer.countDown();
             assertThat(connection.readToEnd().status()).isEqualTo(200);
@@ -271,6 +271,7 @@ class RefundAuthenticatedTests {
     }
 
     private static void assertKept() {
+        server.awaitEnds();
         assertThat(server.available("logins", "127.0.0.1")).isEqualTo(99);
     }
 
