@@ -9,6 +9,7 @@ import io.ratelimit.annotation.RateLimited;
 import io.ratelimit.web.servlet.RawHttp.Response;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -21,9 +22,12 @@ import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
 import org.springframework.boot.actuate.endpoint.annotation.Selector;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.boot.web.server.context.WebServerInitializedEvent;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean;
+import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.event.EventListener;
 import org.springframework.core.env.Environment;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
@@ -119,13 +123,19 @@ class ManagementPortTests {
     }
 
     @Test
-    void aFilterThatTheApplicationDisablesIsDisabledOnTheManagementPort() {
+    void aFilterThatTheApplicationDisablesOrMovesIsSoOnTheManagementPort() {
         String yaml = MANAGEMENT.formatted("") + "ratelimit.policies.info: { key: ip, rate: 1/1h }";
         try (TestServer server =
                 TestServer.open(yaml, Api.class, Disabled.class).start()) {
             for (int i = 0; i < 3; i++) {
                 assertThat(management(server).get("/actuator/info").status()).isEqualTo(200);
             }
+            String name = "rateLimitFilterBeforeAuthentication";
+            assertThat(server.bean(Disabled.class).contexts)
+                    .hasSize(2)
+                    .allMatch(context -> context.containsLocalBean(name))
+                    .allMatch(context ->
+                            context.getBean(name, FilterRegistrationBean.class).getOrder() == 77);
         }
     }
 
@@ -235,11 +245,20 @@ class ManagementPortTests {
 
     static class Disabled {
 
+        /** Those of the application and of its management server. */
+        private final List<ApplicationContext> contexts = new ArrayList<>();
+
+        @EventListener
+        void started(WebServerInitializedEvent event) {
+            contexts.add(event.getApplicationContext());
+        }
+
         @Bean
         FilterRegistrationBean<?> rateLimitFilterBeforeAuthentication() {
             FilterRegistrationBean<?> registration =
                     new FilterRegistrationBean<>((request, response, chain) -> chain.doFilter(request, response));
             registration.setEnabled(false);
+            registration.setOrder(77);
             return registration;
         }
     }
