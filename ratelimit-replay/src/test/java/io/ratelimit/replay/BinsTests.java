@@ -40,7 +40,8 @@ class BinsTests {
     void eachLineIsInTheBinOfItsTime(RepetitionInfo run) {
         SplittableRandom random = new SplittableRandom(run.getCurrentRepetition());
         Bins bins = new Bins(1);
-        long[] times = random.longs(200, 0, 1 + random.nextLong(100_000 * SECOND)).toArray();
+        long[] times =
+                random.longs(200, 0, 1 + random.nextLong(100_000 * SECOND)).toArray();
         times[0] = 0;
         for (long time : times) {
             bins.add(0, time);
