@@ -5,8 +5,8 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * A set of keys by 64-bit hashes, of which two bits mark denied keys. Holds at most {@value #MAX_KEYS} keys in 64 MB; a
- * further key is not counted.
+ * The keys of a policy by their 64-bit hashes, each with two bits that mark denials. Holds at most {@value #MAX_KEYS} keys
+ * in 64 MB; a further key is not counted.
  */
 final class KeyTable {
 

@@ -14,6 +14,7 @@ final class RequestOrder {
     /** The most lines that are held back, as far as they take no more than {@link #MAX_BYTES}. */
     private static final int WINDOW = 1 << 14;
 
+    /** The most bytes of lines that wait. */
     static final int MAX_BYTES = 16 << 20;
 
     private static final long NANOS = 1_000_000_000L;

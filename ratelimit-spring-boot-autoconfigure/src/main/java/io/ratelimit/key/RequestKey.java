@@ -287,14 +287,10 @@ public record RequestKey(
                 String reason = refusal(policy.spec(), own);
                 if (reason == null) {
                     BucketSpec spec = underRefillOf(policy.spec(), own.orElse(policy.spec()));
+                    // A call that waits for a slot of the policy follows the policy's changes.
                     boolean hasSlotsOfPolicy = spec.inFlight() != own.inFlight();
-                    return new Charge(
-                            hasSlotsOfPolicy
-                                    ? policy.withSpec(spec)
-                                    : policy, // a waiting call then follows its changes
-                            spec,
-                            charge.key(),
-                            charge.cost());
+                    ThrottlePolicy charged = hasSlotsOfPolicy ? policy.withSpec(spec) : policy;
+                    return new Charge(charged, spec, charge.key(), charge.cost());
                 }
                 failures.failed(policy.name(), FACT, reason);
             } catch (Exception | LinkageError | AssertionError | StackOverflowError failure) {
