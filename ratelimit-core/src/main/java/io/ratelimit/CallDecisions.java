@@ -27,14 +27,14 @@ final class CallDecisions {
         List<Charge> enforced = inMode(Mode.ENFORCE, charges);
         Decision decision = decideTogether(enforced, taker);
         return decision.allowed() && enforced.size() < charges.size()
-                ? decideShadows(decision, inMode(Mode.SHADOW, charges), shadowTaker)
+                ? decideShadows(decision, charges, shadowTaker)
                 : decision;
     }
 
     private Decision decideShadows(Decision enforced, List<Charge> charges, Taker taker) {
         Decision decision = enforced;
         try {
-            for (Charge charge : charges) {
+            for (Charge charge : inMode(Mode.SHADOW, charges)) {
                 decision = decision.withShadow(decideShadow(charge, taker));
             }
         } catch (RuntimeException | Error failed) {
@@ -62,9 +62,9 @@ final class CallDecisions {
         Decision decision = missing.isEmpty() ? takeAll(charges, taker) : Decision.of(missing);
         try {
             listener.report(decision);
-        } catch (Error fatal) { // one of the JVM, since others are caught
+        } catch (RuntimeException | Error failed) { // mostly an error of the JVM, since others are caught
             decision.release();
-            throw fatal;
+            throw failed;
         }
         return decision;
     }

@@ -276,8 +276,14 @@ public final class Decision extends Verdict implements Serializable {
         return answers.isEmpty() ? NOTHING_ASKED : new Decision(answers, List.of());
     }
 
+    /** Returns this decision with what a shadow policy took. Releases the slots of that policy if there is no memory. */
     Decision withShadow(Decision shadow) {
-        return new Decision(this, 0, answers, joined(shadows, shadow.taken()), joined(held, shadow.held));
+        try {
+            return new Decision(this, 0, answers, joined(shadows, shadow.taken()), joined(held, shadow.held));
+        } catch (Error failed) {
+            shadow.release();
+            throw failed;
+        }
     }
 
     Decision holding(List<HeldSlot> held) {
@@ -300,7 +306,7 @@ public final class Decision extends Verdict implements Serializable {
      * policies don't limit the calls in flight.
      */
     public void release() {
-        HeldSlot.releaseAll(held, 0, HeldSlot::release);
+        HeldSlot.releaseAll(held);
     }
 
     /**

@@ -2,7 +2,6 @@ package io.ratelimit;
 
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,8 +16,8 @@ final class HeldSlot extends AtomicBoolean {
     private static final long UNMEASURED = Long.MIN_VALUE;
 
     private final transient PolicyThrottler throttler;
-    private final transient @Nullable KeySlots slots;
-    private final transient SharedSlots.@Nullable Slot shared;
+    private transient @Nullable KeySlots slots;
+    private transient SharedSlots.@Nullable Slot shared;
     private final transient TimeSource time;
     private transient long since = UNMEASURED;
 
@@ -57,14 +56,38 @@ final class HeldSlot extends AtomicBoolean {
         }
     }
 
-    /** Releases all slots from an index on. If a release throws, as that of a store of the application may, the others follow. */
-    static <T> void releaseAll(List<T> slots, int from, Consumer<T> release) {
-        if (from < slots.size()) {
+    /** Releases the slot of a call that got no decision, so that nothing else releases it. May be repeated if it failed. */
+    void releaseSlot() {
+        KeySlots own = slots;
+        SharedSlots.Slot other = shared;
+        if (own != null) {
+            boolean last = own.release();
+            slots = null;
+            throttler.slots().released(own, last);
+        } else if (other != null) {
+            other.release();
+            shared = null;
+        }
+    }
+
+    /** Releases all slots. If a release throws, as that of a store of the application may, the others follow. */
+    static void releaseAll(List<HeldSlot> slots) {
+        RuntimeException exception = null;
+        Error error = null;
+        for (int i = 0; i < slots.size(); i++) {
             try {
-                release.accept(slots.get(from));
-            } finally {
-                releaseAll(slots, from + 1, release);
+                slots.get(i).release();
+            } catch (RuntimeException failed) {
+                exception = failed;
+            } catch (Error failed) {
+                error = failed;
             }
+        }
+        if (error != null) {
+            throw error;
+        }
+        if (exception != null) {
+            throw exception;
         }
     }
 
@@ -72,16 +95,8 @@ final class HeldSlot extends AtomicBoolean {
     private long heldNanos() {
         try {
             return since == UNMEASURED ? UNMEASURED : time.nanoTime() - since;
-        } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError broken) {
+        } catch (RuntimeException | Error broken) {
             return UNMEASURED;
-        }
-    }
-
-    private void releaseSlot() {
-        if (slots != null) {
-            throttler.slots().release(slots);
-        } else if (shared != null) {
-            shared.release();
         }
     }
 }

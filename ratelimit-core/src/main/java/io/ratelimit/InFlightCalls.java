@@ -51,6 +51,9 @@ final class InFlightCalls {
     /** A waiting thread ends its wait itself: the waiting threads may be all those that could make the clock's call. */
     private final long graceNanos;
 
+    /** The first of the calls that had too little stack left to release their slots. Written under the lock. */
+    private volatile @Nullable UndecidedSlots unreleased;
+
     InFlightCalls(Throttlers throttlers, TimeSource time) {
         this.throttlers = throttlers;
         this.time = time;
@@ -72,12 +75,33 @@ final class InFlightCalls {
      * @throws InterruptedWait if the thread is interrupted while the call waits for a slot
      */
     Decision decide(List<Charge> charges, Taker tokens) {
+        if (unreleased != null) {
+            releaseEarlier();
+        }
         Call call = new Call(tokens.mayWait());
         try {
             return call.decide(charges, tokens);
         } catch (RuntimeException | Error failed) {
-            call.release();
+            try {
+                call.release();
+            } catch (StackOverflowError overflow) {
+                synchronized (this) { // needs no stack
+                    call.next = unreleased;
+                    unreleased = call;
+                }
+            }
             throw failed;
+        }
+    }
+
+    /** Releases the slots of earlier calls, whose threads had too little stack left for it. */
+    private synchronized void releaseEarlier() {
+        for (UndecidedSlots call = unreleased; call != null; call = unreleased) {
+            try {
+                call.release();
+            } catch (RuntimeException failed) { // as if the call's own thread had released them
+            }
+            unreleased = call.next;
         }
     }
 
@@ -101,20 +125,16 @@ final class InFlightCalls {
         return new BucketSnapshot(limit, charge.spec().rate(), free, Duration.ZERO, Duration.ZERO);
     }
 
-    private final class Call {
+    private final class Call extends UndecidedSlots {
 
-        private List<HeldSlot> held = List.of();
-        private List<Request> requests = List.of();
         private List<Answer> slots = List.of();
-        private final long start;
-        private long waited;
 
         Call(boolean mayWait) {
-            this.start = mayWait ? time.nanoTime() : 0;
+            this.waiting = mayWait ? new Waiting(time.nanoTime()) : null;
         }
 
         Decision decide(List<Charge> charges, Taker taker) {
-            Decision decision = takeLocal(charges, taker.mayWait()) ? takeShared(charges, taker) : Decision.of(slots);
+            Decision decision = takeLocal(charges) ? takeShared(charges, taker) : Decision.of(slots);
             if (decision.allowed()) {
                 return decision.holding(held);
             }
@@ -123,14 +143,14 @@ final class InFlightCalls {
         }
 
         /** Takes the slots that this process counts, and leaves requests for the others. */
-        private boolean takeLocal(List<Charge> charges, boolean mayWait) {
+        private boolean takeLocal(List<Charge> charges) {
             boolean allowed = true;
             for (int i = 0; i < charges.size(); i++) {
                 Charge charge = charges.get(i);
                 if (charge.spec().inFlight() > 0) {
                     SharedSlots shared = throttlers.of(charge.policy()).sharedSlots();
                     if (shared == null) {
-                        Answer answer = allowed ? takeSlot(charge, mayWait) : peek(charge);
+                        Answer answer = allowed ? takeSlot(charge) : peek(charge);
                         allowed &= answer.allowed();
                         slots = with(slots, answer);
                     } else {
@@ -165,7 +185,7 @@ final class InFlightCalls {
                 if (tokens.allowed()) {
                     throttlers.giveBack(tokens.taken());
                 }
-                Answer denial = awaitSlot(denied, taker.mayWait());
+                Answer denial = awaitSlot(denied);
                 if (denial != null) {
                     return Decision.of(with(slots, denial));
                 }
@@ -195,17 +215,13 @@ final class InFlightCalls {
                     slots = with(slots, slot.fallback() ? answer.asFallback(charge) : answer);
                 }
                 if (slot != null && allowed) {
+                    HeldSlot heldSlot = new HeldSlot(throttlers.of(charge.policy()), slot, time);
+                    held = with(held, heldSlot);
                     request.decide(null); // the held slot is released in its place
-                    hold(new HeldSlot(throttlers.of(charge.policy()), slot, time));
+                    heldSlot.start();
                 }
             }
             requests = allowed ? List.of() : requests;
-        }
-
-        /** Keeps a slot before the clock is read, since a clock may throw. */
-        private void hold(HeldSlot slot) {
-            held = with(held, slot);
-            slot.start();
         }
 
         /** Returns the charges with a rate, which may wait for the rest of their time. */
@@ -215,24 +231,16 @@ final class InFlightCalls {
                 Charge charge = charges.get(i);
                 if (charge.spec().hasRate()) {
                     rated = rated.isEmpty() ? new ArrayList<>(charges.size()) : rated;
-                    rated.add(waited == 0 ? charge : charge.withMaxWait(left(charge)));
+                    rated.add(
+                            waiting == null || waiting.nanos == 0 ? charge : charge.withMaxWait(left(charge, waiting)));
                 }
             }
             return rated;
         }
 
-        /** Returns a list with one element more. Most lists have one, so the first needs no list that can grow. */
-        private static <T> List<T> with(List<T> list, T element) {
-            if (list.isEmpty()) {
-                return List.of(element);
-            }
-            List<T> longer = list.size() == 1 ? new ArrayList<>(list) : list;
-            longer.add(element);
-            return longer;
-        }
-
-        private Duration left(Charge charge) {
-            return charge.maxWait().minusNanos(Math.min(waited, charge.maxWait().toNanos()));
+        private static Duration left(Charge charge, Waiting waiting) {
+            return charge.maxWait()
+                    .minusNanos(Math.min(waiting.nanos, charge.maxWait().toNanos()));
         }
 
         /** Returns the answers of the charges in their order: of the bucket, or of the slots of a charge without a rate. */
@@ -258,40 +266,47 @@ final class InFlightCalls {
             }
         }
 
-        private Answer takeSlot(Charge charge, boolean mayWait) {
+        private Answer takeSlot(Charge charge) {
+            Waiting wait = waiting;
             PolicyThrottler throttler = throttlers.of(charge.policy());
             PolicySlots policy = throttler.slots();
-            KeySlots slots = policy.take(charge.key(), charge.spec().inFlight());
-            if (slots == null && mayWait && !left(charge).isZero()) {
+            takenFrom = policy;
+            taken = policy.take(charge.key(), charge.spec().inFlight());
+            if (taken == null && wait != null && !left(charge, wait).isZero()) {
                 if (!throttler.queue().tryJoin(charge.policy().queueLimit())) {
                     return denied(charge, Outcome.QUEUE_FULL);
                 }
                 try {
-                    slots = await(charge, throttler);
+                    await(charge, throttler, wait);
                 } finally {
                     throttler.queue().leave();
                 }
             }
+            KeySlots slots = taken;
             if (slots == null) {
                 return denied(charge, Outcome.TOO_MANY_IN_FLIGHT);
             }
-            hold(new HeldSlot(throttler, slots, time));
+            HeldSlot slot = new HeldSlot(throttler, slots, time);
+            held = with(held, slot);
+            taken = null;
+            slot.start(); // at last, since a clock may throw
             return allowed(charge, slots.held());
         }
 
         /** Waits for a slot, if the call may. Returns the denial; null if the call has the slot. */
-        private @Nullable Answer awaitSlot(Request request, boolean mayWait) {
+        private @Nullable Answer awaitSlot(Request request) {
+            Waiting wait = waiting;
             Charge charge = request.charge();
             SharedSlots.Slot slot = request.take();
             PolicyThrottler throttler = throttlers.of(charge.policy());
             if (slot.outcome() == Outcome.TOO_MANY_IN_FLIGHT
-                    && mayWait
-                    && !left(charge).isZero()) {
+                    && wait != null
+                    && !left(charge, wait).isZero()) {
                 if (!throttler.queue().tryJoin(charge.policy().queueLimit())) {
                     return denied(charge, Outcome.QUEUE_FULL);
                 }
                 try {
-                    slot = await(request, throttler);
+                    slot = await(request, throttler, wait);
                 } finally {
                     throttler.queue().leave();
                 }
@@ -303,42 +318,33 @@ final class InFlightCalls {
             return slot.fallback() ? denial.asFallback(charge) : denial;
         }
 
-        private SharedSlots.Slot await(Request request, PolicyThrottler throttler) {
+        private SharedSlots.Slot await(Request request, PolicyThrottler throttler, Waiting wait) {
             Charge charge = request.charge();
             long began = time.nanoTime();
             SharedSlots.Slot slot = request.enqueue(() -> throttler.inFlightNow(charge));
-            await(slot::giveUp, slot::await, slot::giveUp, charge, began);
+            await(slot::giveUp, slot::await, charge, began, wait);
             return slot;
         }
 
-        /** Returns the slots of the key, with one for the call; null if none came in time. */
-        private @Nullable KeySlots await(Charge charge, PolicyThrottler throttler) {
+        /** Waits until the call has a slot of the key, unless none comes in time. */
+        private void await(Charge charge, PolicyThrottler throttler, Waiting wait) {
             long began = time.nanoTime();
             KeySlots.Waiter waiter = throttler.slots().enqueue(charge.key(), () -> throttler.inFlightNow(charge));
-            await(waiter::giveUp, waiter::await, () -> abandon(waiter, throttler), charge, began);
-            return waiter.slots();
-        }
-
-        /** @param abandon gives up a slot that the call may have when the wait fails */
-        private void await(Runnable giveUp, Wait wait, Runnable abandon, Charge charge, long began) {
-            try {
-                await(giveUp, wait, charge, began);
-            } catch (InterruptedException interrupted) {
-                abandon.run();
-                throw new InterruptedWait(interrupted);
-            } catch (RuntimeException | Error failed) {
-                abandon.run();
-                throw failed;
-            }
+            wait.waiter = waiter;
+            await(waiter::giveUp, waiter::await, charge, began, wait);
+            taken = waiter.slots();
+            wait.waiter = null;
         }
 
         /** Waits until the maximum wait has passed, and reports the wait since it began. */
-        private void await(Runnable giveUp, Wait wait, Charge charge, long began) throws InterruptedException {
+        private void await(Runnable giveUp, Wait park, Charge charge, long began, Waiting wait) {
             try {
-                awaitUntil(start + charge.maxWait().toNanos(), giveUp, wait);
+                awaitUntil(wait.start + charge.maxWait().toNanos(), giveUp, park);
+            } catch (InterruptedException interrupted) {
+                throw new InterruptedWait(interrupted);
             } finally {
                 long now = time.nanoTime();
-                waited = now - start;
+                wait.nanos = now - wait.start;
                 throttlers.of(charge.policy()).listener().waited(now - began);
             }
         }
@@ -349,14 +355,6 @@ final class InFlightCalls {
                 wait.await(end - time.nanoTime() + graceNanos);
             } finally {
                 timeout.cancel(false);
-            }
-        }
-
-        private static void abandon(KeySlots.Waiter waiter, PolicyThrottler throttler) {
-            waiter.giveUp();
-            KeySlots slots = waiter.slots();
-            if (slots != null) {
-                throttler.slots().release(slots);
             }
         }
 
@@ -378,14 +376,6 @@ final class InFlightCalls {
                     .slots()
                     .retryNanos(charge.spec().inFlight());
             return Answer.denied(charge, outcome, Duration.ofNanos(retry));
-        }
-
-        void release() {
-            try {
-                HeldSlot.releaseAll(held, 0, HeldSlot::release);
-            } finally {
-                HeldSlot.releaseAll(requests, 0, Request::release);
-            }
         }
     }
 }

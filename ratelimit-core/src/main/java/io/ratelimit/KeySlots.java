@@ -45,10 +45,8 @@ final class KeySlots {
     private volatile int state;
     private Deque<Waiter> waiters = NONE; // guarded by this
 
-    /** Creates the slots of a key with one held slot. */
     KeySlots(String key) {
         this.key = key;
-        STATE.set(this, 1);
     }
 
     int held() {
@@ -79,7 +77,7 @@ final class KeySlots {
         return STATE.compareAndSet(this, 0, CLOSED);
     }
 
-    /** Releases a slot, and returns whether it was the last one. */
+    /** Releases a slot, and returns whether it was the last one. If this throws, the slot isn't released. */
     boolean release() {
         while (true) {
             int seen = state;
@@ -103,7 +101,10 @@ final class KeySlots {
             return false;
         }
         state = state - 1;
-        handOver();
+        try {
+            handOver();
+        } catch (StackOverflowError overflow) { // the next call that joins or leaves the queue hands the slot over
+        }
         return true;
     }
 
@@ -113,8 +114,10 @@ final class KeySlots {
             return;
         }
         while (!waiters.isEmpty() && held() < waiters.element().limit.getAsInt()) {
+            Waiter first = waiters.remove();
             state = state + 1; // no other thread changes it while the bit is set
-            waiters.remove().end(true);
+            first.served = true; // with the count: what follows may need more stack than there is
+            first.ended.countDown();
         }
         if (waiters.isEmpty()) {
             state = state & ~WAITING;
@@ -128,6 +131,7 @@ final class KeySlots {
      */
     @Nullable
     synchronized Waiter enqueue(IntSupplier limit) {
+        Waiter waiter = new Waiter(limit);
         while (true) {
             Take taken = take(limit.getAsInt());
             int seen = state;
@@ -135,23 +139,15 @@ final class KeySlots {
                 return null;
             }
             if (taken == Take.TAKEN) {
-                return served();
+                waiter.served = true;
+                return waiter;
             }
-            Waiter waiter = new Waiter(limit);
-            if ((seen & ~WAITING) > 0 && STATE.compareAndSet(this, seen, seen | WAITING)) {
-                waiters = waiters == NONE ? new ArrayDeque<>() : waiters;
+            waiters = waiters == NONE ? new ArrayDeque<>() : waiters;
+            if (seen != 0 && STATE.compareAndSet(this, seen, seen | WAITING)) {
                 waiters.add(waiter);
-                handOver(); // the limit may have been raised between the two steps
                 return waiter;
             }
         }
-    }
-
-    /** Returns a call that has the slot of new slots. */
-    Waiter served() {
-        Waiter waiter = new Waiter(() -> 1);
-        waiter.end(true);
-        return waiter;
     }
 
     final class Waiter {
@@ -164,16 +160,11 @@ final class KeySlots {
             this.limit = limit;
         }
 
-        private void end(boolean served) {
-            this.served = served;
-            ended.countDown();
-        }
-
         /** Ends the wait without a slot, unless it has ended before. */
         void giveUp() {
             synchronized (KeySlots.this) {
                 if (waiters.remove(this)) {
-                    end(false);
+                    ended.countDown();
                     handOver();
                 }
             }
@@ -193,7 +184,8 @@ final class KeySlots {
          * @throws InterruptedException if the thread is interrupted meanwhile; the call may have a slot then
          */
         void await(long nanos) throws InterruptedException {
-            if (!ended.await(nanos, TimeUnit.NANOSECONDS)) {
+            handOver(); // the limit may have been raised before the call was in the queue
+            if (slots() == null && !ended.await(nanos, TimeUnit.NANOSECONDS)) {
                 giveUp();
             }
         }

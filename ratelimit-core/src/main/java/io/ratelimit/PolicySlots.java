@@ -54,36 +54,35 @@ final class PolicySlots {
     @Nullable
     KeySlots take(String key, int limit) {
         while (true) {
-            KeySlots slots = keys.get(key);
-            if (slots == null) {
-                KeySlots fresh = new KeySlots(key);
-                if (keys.putIfAbsent(key, fresh) == null) {
-                    return fresh;
-                }
-            } else {
-                KeySlots.Take taken = slots.take(limit);
-                if (taken != KeySlots.Take.CLOSED) {
-                    return taken == KeySlots.Take.TAKEN ? slots : null;
-                }
-                removeClosed(slots);
+            KeySlots slots = slots(key);
+            KeySlots.Take taken = slots.take(limit);
+            if (taken != KeySlots.Take.CLOSED) {
+                return taken == KeySlots.Take.TAKEN ? slots : null;
             }
+            removeClosed(slots);
         }
+    }
+
+    /** Returns the slots of the key. New ones have none held: if the map fails after it has added them, nothing leaks. */
+    private KeySlots slots(String key) {
+        KeySlots slots = keys.get(key);
+        if (slots != null) {
+            return slots;
+        }
+        KeySlots fresh = new KeySlots(key);
+        KeySlots raced = keys.putIfAbsent(key, fresh);
+        return raced == null ? fresh : raced;
     }
 
     /** Takes a slot of a key, or joins the key's queue. */
     KeySlots.Waiter enqueue(String key, IntSupplier limit) {
         while (true) {
-            KeySlots slots = keys.get(key);
-            KeySlots.Waiter waiter = slots == null ? null : slots.enqueue(limit);
+            KeySlots slots = slots(key);
+            KeySlots.Waiter waiter = slots.enqueue(limit);
             if (waiter != null) {
                 return waiter;
             }
-            KeySlots fresh = new KeySlots(key);
-            if (slots != null) {
-                removeClosed(slots);
-            } else if (keys.putIfAbsent(key, fresh) == null) {
-                return fresh.served();
-            }
+            removeClosed(slots);
         }
     }
 
@@ -93,7 +92,12 @@ final class PolicySlots {
     }
 
     void release(KeySlots slots) {
-        if (slots.release() && unused.get() != slots) {
+        released(slots, slots.release());
+    }
+
+    /** Keeps slots whose last one was released, in place of others. */
+    void released(KeySlots slots, boolean last) {
+        if (last && unused.get() != slots) {
             KeySlots before = unused.getAndSet(slots);
             if (before != null && before.close()) {
                 removeClosed(before);

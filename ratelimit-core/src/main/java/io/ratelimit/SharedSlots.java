@@ -87,11 +87,16 @@ public interface SharedSlots {
             return queued;
         }
 
+        /** Releases the slot, and leaves the queue if the call is in it. */
         void release() {
-            if (slot != null && slot.outcome() == Outcome.ALLOWED) {
-                slot.release();
+            Slot last = slot;
+            if (last != null) {
+                last.giveUp();
+                if (last.outcome() == Outcome.ALLOWED) {
+                    last.release();
+                }
+                slot = null;
             }
-            slot = null;
         }
 
         boolean isDenied() {
@@ -124,7 +129,9 @@ public interface SharedSlots {
         /** Ends the wait without a slot, unless it has ended before. */
         void giveUp();
 
-        /** Releases a slot that the call has. Called once. It doesn't wait for the backend. */
+        /**
+         * Releases a slot that the call has. Called once, or again if the stack overflowed. It doesn't wait for the backend.
+         */
         void release();
     }
 }

@@ -165,8 +165,11 @@ final class WaitQueues {
         }
 
         private void leave(Predicate<Queue> queues) {
-            joined.stream().filter(queues).forEach(Queue::leave);
-            joined.removeIf(queues);
+            for (int i = joined.size() - 1; i >= 0; i--) {
+                if (queues.test(joined.get(i))) {
+                    joined.remove(i).leave();
+                }
+            }
         }
     }
 

@@ -9,9 +9,6 @@ import io.ratelimit.remote.inflight.RegisterStore.CarriedClaim;
 import io.ratelimit.remote.inflight.RegisterStore.Claim;
 import io.ratelimit.remote.inflight.RegisterStore.Reply;
 import java.time.Duration;
-import java.util.ArrayDeque;
-import java.util.Deque;
-import java.util.Iterator;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeoutException;
@@ -29,6 +26,7 @@ import org.jspecify.annotations.Nullable;
 final class BusyKey {
 
     private static final int KEPT_PART = 16;
+    private static final int LOST_TIMEOUTS = 10;
     private static final long RETRY_NANOS = Duration.ofSeconds(1).toNanos();
     private static final long WAIT_NANOS = Duration.ofMillis(40).toNanos();
     private static final long WAIT_JITTER_NANOS = Duration.ofMillis(20).toNanos();
@@ -39,9 +37,8 @@ final class BusyKey {
     private final long lifetime;
     private final long timeout;
     private final Register register;
-    private final Deque<SlotCall> queue = new ArrayDeque<>(2);
+    private final CallQueue queue = new CallQueue();
     private int limit;
-    private int asking; // the calls in the queue that wait for the next reply only
     private int others;
     private int peak;
     private boolean scarce; // whether the last claim got fewer slots than it wanted
@@ -90,8 +87,7 @@ final class BusyKey {
                     if (!waits && !queue.isEmpty() && register.awaited == 0) {
                         call.decide(Outcome.TOO_MANY_IN_FLIGHT, false, free()); // the calls that wait go first
                     } else {
-                        queue.add(call);
-                        asking += waits ? 0 : 1;
+                        queue.join(call);
                     }
                 }
                 claim = next(now);
@@ -99,6 +95,7 @@ final class BusyKey {
             proceed(claim);
             return call;
         } catch (RuntimeException | Error failed) {
+            call.abandoned = true; // if there is no stack left for more
             withdraw(call);
             throw failed;
         }
@@ -126,8 +123,7 @@ final class BusyKey {
             long now = time.nanoTime();
             SlotCall call = new SlotCall(this, limit, false);
             this.limit = limit.getAsInt();
-            queue.add(call);
-            asking++;
+            queue.join(call);
             reply = null; // the caller ends the claim, also if it is late
             request.decide(call);
             return new CarriedClaim(name, claim(now), this, request);
@@ -135,12 +131,13 @@ final class BusyKey {
     }
 
     /** Ends a carried claim that the store left out. Its call is undecided then, unless another call has released a slot. */
-    void withdraw(SharedSlots.Request request) {
+    void withdraw(Claim withdrawn, SharedSlots.Request request) {
         Claim claim;
         synchronized (this) {
-            register.withdraw();
-            if (queue.remove(request.slot())) {
-                asking--;
+            if (register.awaited == withdrawn.number()) {
+                register.withdraw();
+            }
+            if (request.slot() instanceof SlotCall call && queue.leave(call)) {
                 request.decide(null);
             }
             claim = renewalOrNext(time.nanoTime());
@@ -150,19 +147,19 @@ final class BusyKey {
 
     /** Takes out a call whose caller gets an exception in place of it. */
     synchronized void withdraw(SlotCall call) {
-        if (queue.remove(call)) {
-            asking -= call.waits ? 0 : 1;
-        } else if (call.outcome() == Outcome.ALLOWED) {
-            register.end();
-        }
+        queue.leave(call);
+        register.end(call);
     }
 
     private boolean start(SlotCall call, long now) {
-        boolean started = register.start(call.limit.getAsInt() - others, now);
-        if (started) {
+        if (call.abandoned) {
+            return true;
+        }
+        call.counted = call.counted || register.start(call.limit.getAsInt() - others, now);
+        if (call.counted) {
             started(call, false);
         }
-        return started;
+        return call.counted;
     }
 
     private void started(SlotCall call, boolean fallback) {
@@ -174,34 +171,30 @@ final class BusyKey {
         return Math.max(0, limit - others - register.running);
     }
 
-    private void remove(SlotCall call, Iterator<SlotCall> from) {
-        from.remove();
-        asking -= call.waits ? 0 : 1;
-    }
-
     /** Starts calls of the queue in their order, as far as there are slots. */
     private void serve(long now) {
-        while (!queue.isEmpty() && start(queue.element(), now)) {
-            asking -= queue.remove().waits ? 0 : 1;
+        while (!queue.isEmpty() && start(queue.first(), now)) {
+            queue.leave(queue.first());
         }
     }
 
-    /** Denies the calls that wait for a reply only. */
-    private void denyAsking() {
-        for (Iterator<SlotCall> calls = queue.iterator(); calls.hasNext(); ) {
-            SlotCall call = calls.next();
-            if (!call.waits) {
-                remove(call, calls);
-                call.decide(Outcome.TOO_MANY_IN_FLIGHT, false, free());
-            }
+    /** Denies a call, unless it waits for a slot. */
+    private boolean denyAsking(SlotCall call) {
+        if (!call.waits) {
+            call.decide(Outcome.TOO_MANY_IN_FLIGHT, false, free());
         }
+        return !call.waits;
     }
 
     /** Decides a call by the rule for a failed backend. Returns false if the call waits on. */
     private boolean decideByRule(SlotCall call, boolean congested) {
+        if (call.abandoned) {
+            return true;
+        }
         int most = policy.fallback(call.limit.getAsInt(), congested);
         if (register.running < most) {
             register.startWithout();
+            call.counted = true;
             started(call, true);
         } else if (!call.waits) {
             call.decide(most == 0 ? Outcome.BACKEND_FAILED : Outcome.TOO_MANY_IN_FLIGHT, true, free());
@@ -209,10 +202,10 @@ final class BusyKey {
         return call.isDone();
     }
 
-    void release() {
+    void release(SlotCall call) {
         Claim claim;
         synchronized (this) {
-            register.end(); // before the clock is read, since a clock may throw
+            register.end(call); // before the clock is read, since a clock may throw
             long now = time.nanoTime();
             serve(now);
             claim = next(now);
@@ -223,7 +216,7 @@ final class BusyKey {
     void giveUp(SlotCall call) {
         Claim claim;
         synchronized (this) {
-            if (!queue.remove(call)) {
+            if (!queue.leave(call)) {
                 return;
             }
             call.decide(Outcome.TOO_MANY_IN_FLIGHT, false, free());
@@ -236,21 +229,28 @@ final class BusyKey {
         endLateClaim();
         Claim claim;
         synchronized (this) {
-            if (!queue.remove(call)) {
+            if (!queue.leave(call)) {
                 return;
             }
-            asking--;
             decideByRule(call, congested);
             claim = next(time.nanoTime());
         }
         proceed(claim);
     }
 
-    /** Ends a claim whose reply is late, as if it had failed. */
+    /**
+     * Ends a claim whose reply is late, as if it had failed. One that stays under way was lost: an error, such as one for want
+     * of stack or memory, kept it from being sent or its reply from being read.
+     */
     private void endLateClaim() {
         CompletableFuture<Reply> late;
         synchronized (this) {
-            late = register.awaited != 0 && time.nanoTime() - register.sentAt >= timeout ? reply : null;
+            long age = register.awaited == 0 ? 0 : time.nanoTime() - register.sentAt;
+            late = age >= timeout ? reply : null;
+            if (age / LOST_TIMEOUTS >= timeout && (late == null || late.isDone())) {
+                failed = true;
+                register.gaveUp();
+            }
         }
         if (late != null) {
             late.completeExceptionally(new BackendException("no answer in time", new TimeoutException()));
@@ -292,7 +292,7 @@ final class BusyKey {
             }
             serve(now);
             if (!queue.isEmpty()) {
-                limit = queue.element().limit.getAsInt();
+                limit = queue.first().limit.getAsInt();
             }
             retryLater(now);
             claim = queue.isEmpty() || register.awaited != 0 ? next(now) : claim(now);
@@ -301,7 +301,7 @@ final class BusyKey {
     }
 
     private void retryLater(long now) {
-        if (queue.size() > asking && now - retryAt >= 0) {
+        if (queue.hasWaiting() && now - retryAt >= 0) {
             long due = now + WAIT_NANOS + ThreadLocalRandom.current().nextLong(WAIT_JITTER_NANOS);
             retryAt = due;
             time.maintainAt(due, () -> retry(due));
@@ -327,7 +327,7 @@ final class BusyKey {
             return null;
         }
         int unused = register.usable(now) - register.running - queue.size();
-        if (asking > 0 || unused > kept() || !failed && register.isMisstated(now)) {
+        if (queue.hasAsking() || unused > kept() || !failed && register.isMisstated(now)) {
             return claim(now);
         }
         boolean toRepeat = failures == 1; // once, since a flood of keys must not fill the memory while all claims fail
@@ -336,7 +336,7 @@ final class BusyKey {
     }
 
     private Claim claim(long now) {
-        queue.forEach(call -> call.claimed = true);
+        queue.claim();
         int wanted = register.running + queue.size() + (kept() + 1) / 2;
         int most = register.usable(now) + others > limit ? limit - others : limit; // more, if the limit was lowered
         int want = Math.max(register.running, Math.min(most, wanted));
@@ -370,16 +370,14 @@ final class BusyKey {
     void ended(Claim claim, @Nullable Reply granted, boolean sent, boolean congested) {
         Claim next;
         synchronized (this) {
+            if (register.awaited != claim.number()) {
+                return; // it was given up as lost, and the next one may be under way
+            }
             failed = granted == null || granted.usable() < 0;
             failures = failed ? failures + (sent ? 1 : 0) : 0;
             if (granted == null || failed) {
                 register.gaveUp();
-                for (Iterator<SlotCall> calls = queue.iterator(); calls.hasNext(); ) {
-                    SlotCall call = calls.next();
-                    if (decideByRule(call, congested)) {
-                        remove(call, calls);
-                    }
-                }
+                queue.removeDecided(call -> decideByRule(call, congested));
             } else {
                 others = granted.others();
                 scarce = granted.usable() < claim.want();
@@ -388,8 +386,8 @@ final class BusyKey {
             long now = time.nanoTime(); // after the end of the claim, since a clock may throw
             if (!failed) {
                 serve(now);
-                if (!queue.isEmpty() && queue.element().claimed) {
-                    denyAsking();
+                if (queue.isClaimed()) {
+                    queue.removeDecided(this::denyAsking);
                 }
             }
             next = next(now);

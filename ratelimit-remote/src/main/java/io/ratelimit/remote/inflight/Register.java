@@ -63,20 +63,24 @@ final class Register {
         return running != claimed && Math.max(running, claimed) > usable(now);
     }
 
-    void end() {
-        running--;
+    /** Ends a call, unless it isn't counted. */
+    void end(SlotCall call) {
+        running -= call.counted ? 1 : 0;
+        call.counted = false;
     }
 
     /** Makes a claim that the caller sends next. */
     Claim claim(long number, int want, int limit, long now) {
+        Claim claim = new Claim(number, running, want, limit);
+        int lowered = Math.min(usable(now), want);
         usableBefore = usable;
         claimedBefore = claimed;
         sentBefore = sentAt;
-        usable = Math.min(usable(now), want);
+        usable = lowered;
         claimed = running;
         awaited = number;
         sentAt = now;
-        return new Claim(number, running, want, limit);
+        return claim;
     }
 
     void replied(long number, int granted) {

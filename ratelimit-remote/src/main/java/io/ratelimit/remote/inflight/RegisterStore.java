@@ -114,7 +114,7 @@ public interface RegisterStore {
         /** Records that the store left the register as it was. */
         public void withdraw() {
             completed = true;
-            register.withdraw(request);
+            register.withdraw(claim, request);
         }
 
         /** Records that the take failed: the store may have set the register. Decides the call by the rule for a failed backend. */

@@ -18,6 +18,11 @@ final class SlotCall extends CompletableFuture<Outcome> implements SharedSlots.S
     final boolean waits;
 
     boolean claimed; // guarded by the key
+    boolean counted; // whether the register counts this call; guarded by the key
+
+    /** Whether the caller got an exception, so that nobody would release a slot. */
+    volatile boolean abandoned;
+
     private volatile boolean fallback;
     private volatile int free;
 
@@ -79,11 +84,13 @@ final class SlotCall extends CompletableFuture<Outcome> implements SharedSlots.S
 
     @Override
     public void giveUp() {
-        key.giveUp(this);
+        if (!isDone()) {
+            key.giveUp(this);
+        }
     }
 
     @Override
     public void release() {
-        key.release();
+        key.release(this);
     }
 }

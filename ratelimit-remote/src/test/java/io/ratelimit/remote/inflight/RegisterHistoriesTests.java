@@ -260,7 +260,7 @@ class RegisterHistoriesTests {
         private void end(State state, int i) {
             Register register = state.processes[i].register();
             if (register.running > 0) {
-                register.end();
+                register.running--;
                 state.processes[i].set(register);
                 add(state);
             }

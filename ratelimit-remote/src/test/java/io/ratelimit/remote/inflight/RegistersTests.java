@@ -13,6 +13,7 @@ import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ScarceThreads;
 import io.ratelimit.SharedSlots;
 import io.ratelimit.SharedSlots.Slot;
+import io.ratelimit.StackDepths;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
@@ -29,6 +30,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiConsumer;
 import java.util.function.Supplier;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.RepeatedTest;
@@ -53,6 +55,7 @@ class RegistersTests {
     private boolean available = true;
     private boolean rejects;
     private boolean broken;
+    private boolean unread;
     private boolean impatient;
     private boolean hasFailed;
     private boolean congested;
@@ -100,7 +103,7 @@ class RegistersTests {
         public CompletableFuture<Reply> set(BucketName key, Claim claim, Duration timeToLive) {
             synchronized (claims) {
                 claims.add(claim);
-                CompletableFuture<Reply> reply = new CompletableFuture<>();
+                CompletableFuture<Reply> reply = unread ? new Unread() : new CompletableFuture<>();
                 if (rejects) {
                     reply.completeExceptionally(new BackendException("full", null, true));
                 } else if (answers) {
@@ -135,6 +138,15 @@ class RegistersTests {
         @Override
         public BackendException failure(Throwable failure, long began) {
             return new BackendException("failed", failure);
+        }
+    }
+
+    /** A reply that gets no listener, for want of memory. */
+    private static final class Unread extends CompletableFuture<Reply> {
+
+        @Override
+        public CompletableFuture<Reply> whenComplete(BiConsumer<? super Reply, ? super Throwable> action) {
+            throw new OutOfMemoryError();
         }
     }
 
@@ -332,6 +344,31 @@ class RegistersTests {
         time.advance(TICK.multipliedBy(2));
         assertThat(model.registers().get(1).usable()).isZero();
         assertThat(((PolicyRegisters) slots()).isBusy()).isFalse();
+    }
+
+    @Test
+    void aClaimWhoseReplyNobodyReadsIsRepairedByTheNext() {
+        unread = true;
+        assertThatThrownBy(() -> take(2)).isInstanceOf(OutOfMemoryError.class);
+
+        unread = false;
+        time.advance(Duration.ofSeconds(3));
+        Slot slot = take(2);
+        assertThat(slot.outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(slot.fallback()).isFalse();
+        slot.release();
+        time.advance(Duration.ofSeconds(3));
+        assertThat(((PolicyRegisters) slots()).isBusy()).isFalse();
+    }
+
+    @Test
+    void aCallWhoseStackOverflowsLeavesNoSlotBehind() throws InterruptedException {
+        StackDepths.each(depth -> take(2)::release, depth -> {
+            time.advance(Duration.ofSeconds(3));
+            assertThat(slots().held("alice")).as("depth %d", depth).isZero();
+            assertThat(queued()).as("depth %d", depth).isZero();
+        });
+        assertThat(take(1).outcome()).isEqualTo(Outcome.ALLOWED);
     }
 
     @Test

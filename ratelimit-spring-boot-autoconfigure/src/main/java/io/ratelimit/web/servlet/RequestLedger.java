@@ -138,14 +138,14 @@ final class RequestLedger {
 
     /** Records the tokens that an allowed decision took, including those of policies in shadow mode. */
     private void add(Decision decision) {
+        if (decision.isInFlight()) { // before what may fail for want of memory
+            inFlightLater = inFlight == null ? null : decision;
+            inFlight = inFlight == null ? decision : inFlight;
+        }
         if (taken.isEmpty()) {
             taken = decision.taken();
         } else {
             takenLater = decision.taken();
-        }
-        if (decision.isInFlight()) {
-            inFlightLater = inFlight == null ? null : decision;
-            inFlight = inFlight == null ? decision : inFlight;
         }
     }
 
