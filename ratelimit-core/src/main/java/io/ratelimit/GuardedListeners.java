@@ -10,7 +10,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Several listeners, called one after the other, and then the listener of the one policy that a call concerns. One that
  * throws is reported once and not called again, nor are its listeners for single policies, since a decision stands and its
- * caller can't mend the listener. Thread-safe.
+ * caller can't mend the listener. A listener whose stack overflows is called again: a call may come with hardly any stack
+ * left, and an entry in the log would need more than the listener. Thread-safe.
  */
 final class GuardedListeners implements ThrottleListener {
 
@@ -143,7 +144,8 @@ final class GuardedListeners implements ThrottleListener {
             if (!owner.leftOut) {
                 try {
                     call.make(listener, first, second);
-                } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError broken) {
+                } catch (StackOverflowError overflow) { // the next call may have more stack
+                } catch (RuntimeException | LinkageError | AssertionError broken) {
                     owner.leaveOut(broken);
                 }
             }
@@ -186,7 +188,8 @@ final class GuardedListeners implements ThrottleListener {
                 if (!guarded.owner.leftOut) {
                     try {
                         notification.make(guarded.listener, nanos);
-                    } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError broken) {
+                    } catch (StackOverflowError overflow) { // the next call may have more stack
+                    } catch (RuntimeException | LinkageError | AssertionError broken) {
                         guarded.owner.leaveOut(broken);
                     }
                 }

@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
  * A listener for every decision and for the other events of policies: for logs, meters and dashboards. A listener that
  * keeps something for each policy returns a {@link PolicyListener} when the policy is {@linkplain #added added}.
  * {@link Throttlers} calls it on the caller's thread, so it must be quick. A listener that throws is reported once in
- * the log, with its class, and is not called again.
+ * the log, with its class, and is not called again, unless the stack was used up.
  */
 @FunctionalInterface
 public interface ThrottleListener {

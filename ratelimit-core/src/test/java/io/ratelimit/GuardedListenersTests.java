@@ -44,13 +44,14 @@ class GuardedListenersTests {
     @Test
     void aDecisionStandsWhateverAListenerThrows() {
         for (Throwable failure : List.of(new IllegalStateException(), new LinkageError(), new StackOverflowError())) {
+            int calls = failure instanceof StackOverflowError ? 3 : 1; // a caller with more stack may follow
             Broken broken = new Broken(new AtomicInteger(), failure);
             Throttler throttler = throttlers(broken).global("all");
 
             assertThat(throttler.decide(1).allowed()).isTrue();
             assertThat(throttler.decide(1).allowed()).isTrue();
             assertThat(throttler.decide(1).allowed()).isFalse();
-            assertThat(broken.calls).as("calls, after %s", failure).hasValue(1);
+            assertThat(broken.calls).as("calls, after %s", failure).hasValue(calls);
         }
     }
 

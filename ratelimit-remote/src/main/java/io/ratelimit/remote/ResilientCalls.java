@@ -209,7 +209,8 @@ final class ResilientCalls implements Backend {
         for (Backend.Listener listener : listeners) {
             try {
                 listener.callCompleted(nanos, failed);
-            } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError broken) {
+            } catch (StackOverflowError overflow) { // the next call may have more stack
+            } catch (RuntimeException | LinkageError | AssertionError broken) {
                 remove(listener, broken);
             }
         }
