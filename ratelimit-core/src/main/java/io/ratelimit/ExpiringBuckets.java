@@ -87,7 +87,8 @@ final class ExpiringBuckets {
 
     /**
      * A bucket of a smaller capacity than before lives at least as long as it would have: by the larger capacity it may be far
-     * from full.
+     * from full. An update must not fail: the entry would keep a state that is closed, and its key would find no other. If a
+     * clock fails, the bucket lives as long as the largest debt needs.
      */
     private final class Lives implements Expiry<String, BucketState> {
 
@@ -98,7 +99,12 @@ final class ExpiringBuckets {
 
         @Override
         public long expireAfterUpdate(String key, BucketState state, long now, long left) {
-            long own = lifetime(state, ticker.read());
+            long own;
+            try {
+                own = lifetime(state, ticker.read());
+            } catch (RuntimeException | Error failed) {
+                own = 2 * halfLife(state.scale()) + ThrottlePolicy.LONGEST_WAIT.toNanos();
+            }
             return state.backlog().larger() > 0 ? Math.max(own, left) : own;
         }
 

@@ -131,9 +131,9 @@ public sealed class TokenBucket permits StripedBucket {
         if (reservation.decision().allowed()) {
             try {
                 reservation.await();
-            } catch (InterruptedException interrupted) {
+            } catch (InterruptedException | RuntimeException | Error failed) {
                 reservation.cancel();
-                throw interrupted;
+                throw failed;
             }
         }
         return reservation.decision();
@@ -178,7 +178,13 @@ public sealed class TokenBucket permits StripedBucket {
             return CompletableFuture.completedFuture(decision);
         }
         CompletableFuture<Decision> due = new CompletableFuture<>();
-        Future<?> call = time.callAt(reservation.dueNanos(), () -> complete(due, reservation));
+        Future<?> call;
+        try {
+            call = time.callAt(reservation.dueNanos(), () -> complete(due, reservation));
+        } catch (RuntimeException | Error failed) {
+            reservation.cancel();
+            throw failed;
+        }
         due.whenComplete((sameDecision, failure) -> {
             call.cancel(false);
             if (failure != null) {

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import io.ratelimit.Decision.Outcome;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
+import java.time.ZoneOffset;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -18,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.Timeout.ThreadMode;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** A clock or a release that throws may fail a call, but leaves no other slot of the call behind. */
 @Timeout(60)
@@ -41,6 +42,7 @@ class BrokenClockTests {
 
         private final TimeSource time;
         private volatile boolean broken;
+        private volatile boolean callsFail;
         private final AtomicInteger reads = new AtomicInteger(Integer.MAX_VALUE); // after so many, one fails
 
         BreakableTimeSource(TimeSource time) {
@@ -56,12 +58,20 @@ class BrokenClockTests {
         }
 
         @Override
+        public long wallNanos() {
+            return time.wallNanos();
+        }
+
+        @Override
         public void parkUntil(long nanos) {
             throw new IllegalStateException("broken");
         }
 
         @Override
         public Future<?> callAt(long nanos, Runnable call) {
+            if (callsFail) {
+                throw new IllegalStateException("broken");
+            }
             return time.callAt(nanos, call);
         }
     }
@@ -113,16 +123,27 @@ class BrokenClockTests {
         assertThat(patient.snapshot().available()).isEqualTo(1);
     }
 
+    @Test
+    void duringAWaitOfATokenBucket() {
+        TokenBucket bucket = TokenBucket.of(BucketSpec.of("1/1m"), clock);
+        bucket.decide(1);
+        assertThatIllegalStateException().isThrownBy(() -> bucket.acquire(1, Duration.ofMinutes(1)));
+        clock.callsFail = true;
+        assertThatIllegalStateException().isThrownBy(() -> bucket.acquireAsync(1, Duration.ofMinutes(1)));
+        time.advance(Duration.ofMinutes(1));
+        assertThat(bucket.snapshot().available()).isEqualTo(1);
+    }
+
     /** Each read of the clock fails once, while a key leaves its overflow bucket, changes its limit twice and is reset. */
     @ParameterizedTest
-    @ValueSource(ints = {1, 10})
+    @CsvSource({"1, false", "10, false", "1, true", "10, true"})
     @Timeout(value = 20, threadMode = ThreadMode.SEPARATE_THREAD) // a thread that spins notices no interrupt
-    void whileABucketIsReplacedByAnother(int maxKeys) {
+    void whileABucketIsReplacedByAnother(int maxKeys, boolean byCalendar) {
         ThrottlePolicy policy =
-                ThrottlePolicy.of("small", BucketSpec.of("5/1m"), "user").withMaxKeys(maxKeys);
+                ThrottlePolicy.of("small", spec(5, byCalendar), "user").withMaxKeys(maxKeys);
         Charge alice = Charge.of(policy, "alice", 1);
         Charge bob = Charge.of(policy, "bob", 1);
-        Charge faster = new Charge(policy, BucketSpec.of("50/1m"), alice.key(), 1);
+        Charge faster = new Charge(policy, spec(50, byCalendar), alice.key(), 1);
         int reads = -1;
         boolean failed;
         do {
@@ -146,6 +167,10 @@ class BrokenClockTests {
             assertThat(store.take(List.of(alice)).allowed()).isFalse();
         } while (failed);
         assertThat(reads).isGreaterThan(10);
+    }
+
+    private static BucketSpec spec(long tokens, boolean byCalendar) {
+        return byCalendar ? BucketSpec.of(tokens + "/day").withCalendar(ZoneOffset.UTC) : BucketSpec.of(tokens + "/1m");
     }
 
     private static void attempt(Runnable step) {
