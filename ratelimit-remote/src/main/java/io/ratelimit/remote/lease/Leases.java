@@ -60,7 +60,7 @@ public final class Leases {
     private final Cache<BucketName, LeasedBucket> buckets;
 
     /**
-     * @param renewals makes a call of the store that renews a lease, unless the store is unavailable
+     * @param renewals makes a call of the store in the background, unless the store is unavailable
      * @param waits waits for a request of another thread, but not too long for a call of this thread
      * @param background runs these calls; it may reject them or fail
      */
@@ -118,7 +118,7 @@ public final class Leases {
             } else if (answer.allowed()) {
                 leased.add(answer);
             } else {
-                leased.forEach(this::giveBack);
+                revert(leased);
                 return Decision.of(List.of(answer));
             }
         }
@@ -136,11 +136,23 @@ public final class Leases {
             rest.forEach(charge -> addRequest(charge, requests, requesting));
             Decision decision = taker.apply(rest, requests);
             if (!decision.allowed()) {
-                leased.forEach(this::giveBack);
+                revert(leased);
             }
             return decision.allowed() && !leased.isEmpty() ? join(charges, leased, decision.answers()) : decision;
         } finally {
             requesting.forEach(LeasedBucket::endRequest);
+        }
+    }
+
+    /** Gives back the tokens of a denied call: those of an ended lease to the store, without waiting for it. */
+    private void revert(List<Answer> leased) {
+        List<Answer> ended =
+                leased.stream().map(this::giveBack).filter(Objects::nonNull).toList();
+        if (!ended.isEmpty()) {
+            try {
+                background.execute(() -> renewals.accept(() -> store.giveBack(ended)));
+            } catch (RuntimeException | Error failed) { // then these tokens stay taken; the denial stands
+            }
         }
     }
 
@@ -214,14 +226,11 @@ public final class Leases {
         long now = time.nanoTime();
         long nanosSince =
                 latestCalls.nanosSince(name, now, charge.policy().lease().dividedBy(4));
-        return nanosSince < 0
-                ? null
-                : buckets.asMap()
-                        .compute(
-                                name,
-                                (key, other) -> other != null && other.isOf(charge)
-                                        ? other
-                                        : new LeasedBucket(charge, now - nanosSince));
+        if (nanosSince < 0) {
+            return null;
+        }
+        LeasedBucket created = new LeasedBucket(charge, now - nanosSince);
+        return buckets.asMap().merge(name, created, (other, own) -> other.isOf(charge) ? other : own);
     }
 
     /** Calls the store, and keeps the leases that it grants. */
@@ -382,12 +391,9 @@ public final class Leases {
     /** Returns the leased tokens of a policy that this process may still use. */
     public long tokens(ThrottlePolicy policy) {
         long now = time.nanoTime();
-        long tokens = 0;
-        for (var entry : buckets.asMap().entrySet()) {
-            tokens += entry.getKey().policy().equals(policy.name())
-                    ? entry.getValue().tokens(now)
-                    : 0;
-        }
-        return tokens;
+        return buckets.asMap().entrySet().stream()
+                .filter(entry -> entry.getKey().policy().equals(policy.name()))
+                .mapToLong(entry -> entry.getValue().tokens(now))
+                .sum();
     }
 }

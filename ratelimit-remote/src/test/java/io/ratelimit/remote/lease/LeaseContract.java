@@ -378,6 +378,18 @@ public abstract class LeaseContract {
     }
 
     @Test
+    void tokensOfALeaseThatEndsBeforeAnotherPolicyDeniesGoBackToTheStore() {
+        ThrottlePolicy narrow = ThrottlePolicy.of("narrow", BucketSpec.of("1/1d"));
+        assertThat(store.take(List.of(Charge.of(narrow, "", 1))).allowed()).isTrue();
+        warmUp(20);
+        int calls = remote.calls;
+        remote.onTheWay = () -> advance(LEASE);
+        Decision denied = store.take(List.of(Charge.of(POLICY, "", 5), Charge.of(narrow, "", 1)));
+        assertThat(denied.allowed()).isFalse();
+        assertThat(remote.calls).as("the take and the return").isEqualTo(calls + 2);
+    }
+
+    @Test
     void aCallOfSeveralPoliciesTakesALeaseInTheSameScript() {
         ThrottlePolicy wide = ThrottlePolicy.of("wide", BucketSpec.of("100000/1s"));
         for (int i = 0; i < 100; i++) {
