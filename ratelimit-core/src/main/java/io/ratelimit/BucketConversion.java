@@ -40,11 +40,13 @@ record BucketConversion(TickScale scale, long fullAt, Backlog backlog, long conv
 
     /**
      * Returns whether the conversion may count from a moment that was read before the state was closed. Other threads may have
-     * taken at later moments. A faster rate would bring tokens for the time between. And their takes must not look like a
-     * debt.
+     * taken at later moments. Another rate would bring too many tokens for the time between, or too few. And their takes must
+     * not look like a debt.
      */
     boolean mayCountFrom(long nanos, TickScale other) {
-        return !other.isFasterThan(scale) && BucketState.missing(fullAt, scale.at(nanos)) <= scale.full();
+        return !other.isFasterThan(scale)
+                && !scale.isFasterThan(other)
+                && BucketState.missing(fullAt, scale.at(nanos)) <= scale.full();
     }
 
     /**

@@ -51,10 +51,10 @@ class ConversionMomentTests {
     }
 
     @Test
-    void aSlowerRateCountsFromTheMomentReadAndGivesNoMore() {
+    void aSlowerRateKeepsTheTokensOfTheTimeBeforeATake() {
         BucketState converted = converted(FAST, 60, SECOND / 2, SLOW);
-        assertThat(SLOW.tokensLeft(converted.missing(SECOND / 2))).isEqualTo(35);
-        assertThat(reads).hasValue(0);
+        assertThat(SLOW.tokensLeft(converted.missing(SECOND / 2))).isEqualTo(40);
+        assertThat(reads).hasValue(1);
     }
 
     @Test
