@@ -151,19 +151,32 @@ final class ConnectionPool {
             opening.decrementAndGet();
             throw new BackendException("no connection to the database could be opened yet");
         }
-        CompletableFuture<Session> opened = new CompletableFuture<>();
-        CompletableFuture<Session> counted = opened.whenComplete((session, failure) -> opening.decrementAndGet());
-        Thread thread = new Thread(() -> connect(opened), "ratelimit-jdbc-connect");
-        thread.setDaemon(true);
+        CompletableFuture<Session> opened;
+        Thread thread;
+        CompletableFuture<Session> counted;
+        try {
+            opened = new CompletableFuture<>();
+            thread = thread(opened);
+            counted = opened.whenComplete((session, failure) -> opening.decrementAndGet());
+        } catch (Error failed) { // no memory is left
+            opening.decrementAndGet();
+            throw failed;
+        }
         connecting.incrementAndGet();
         try {
             opened.orTimeout(longestOpening.toMillis() * (inVain ? 4 : 1), TimeUnit.MILLISECONDS);
             thread.start();
-        } catch (OutOfMemoryError noThread) {
+        } catch (OutOfMemoryError | StackOverflowError noThread) {
             connecting.decrementAndGet();
             opened.completeExceptionally(noThread);
         }
         return counted;
+    }
+
+    private Thread thread(CompletableFuture<Session> opened) {
+        Thread thread = new Thread(() -> connect(opened), "ratelimit-jdbc-connect");
+        thread.setDaemon(true);
+        return thread;
     }
 
     private void connect(CompletableFuture<Session> opened) {

@@ -107,15 +107,15 @@ final class CombinedTakes {
          * @return empty if there is no next call; the queue is closed if it was the last one
          */
         synchronized List<Take> next(List<Take> undecided) {
+            calls--; // before what may fail for want of memory
             if (undecided.isEmpty() && gathered.isEmpty()) {
-                calls--;
                 return undecided;
             }
             List<Take> next = new ArrayList<>(undecided);
             next.addAll(gathered);
             next.removeIf(Take::isDone);
             gathered = new ArrayList<>(0);
-            calls -= next.isEmpty() ? 1 : 0;
+            calls += next.isEmpty() ? 0 : 1;
             return next;
         }
 
@@ -153,6 +153,7 @@ final class CombinedTakes {
                 if (added != Added.CLOSED) {
                     return;
                 }
+                queues.remove(bucket, queue); // in case the thread that closed it failed before
             }
         }
     }

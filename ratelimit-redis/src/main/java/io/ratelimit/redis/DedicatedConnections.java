@@ -94,20 +94,29 @@ final class DedicatedConnections {
         if (!call.acquire(free)) {
             throw new CongestedException("all " + MAX_CONNECTIONS + " connections to Redis were in use", null);
         }
-        StatefulRedisConnection<byte[], byte[]> connection = idle.poll();
-        while (connection != null && !connection.isOpen()) {
-            connection.closeAsync();
-            connection = idle.poll();
+        CompletableFuture<StatefulRedisConnection<byte[], byte[]>> opening;
+        try {
+            StatefulRedisConnection<byte[], byte[]> connection = idle.poll();
+            while (connection != null && !connection.isOpen()) {
+                connection.closeAsync();
+                connection = idle.poll();
+            }
+            if (connection != null) {
+                return connection;
+            }
+            opening = connect.get();
+        } catch (RuntimeException | Error failed) {
+            free.release();
+            throw failed;
         }
-        return connection != null ? connection : open(call);
+        return await(opening, call);
     }
 
-    /** Opens a connection. One that opens after the deadline is for the next call, and counts as in use until then. */
-    private StatefulRedisConnection<byte[], byte[]> open(Deadline.Call call) {
-        CompletableFuture<StatefulRedisConnection<byte[], byte[]>> opening = connect.get();
-        CompletableFuture<StatefulRedisConnection<byte[], byte[]>> wanted = opening.copy();
+    /** Waits for a connection. One that opens after the deadline is for the next call, and counts as in use until then. */
+    private StatefulRedisConnection<byte[], byte[]> await(
+            CompletableFuture<StatefulRedisConnection<byte[], byte[]>> opening, Deadline.Call call) {
         try {
-            return call.await(wanted);
+            return call.await(opening.copy());
         } catch (RuntimeException | Error late) {
             opening.whenComplete((connection, failure) -> giveBack(connection, connection));
             throw late;

@@ -19,6 +19,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Connections to the Redis of the application, by a separate client: the timeouts of the application's own client suit the
@@ -189,14 +190,21 @@ final class RedisConnections implements AutoCloseable {
         }
 
         private void ping() {
-            reply().thenApply(pong -> pong)
-                    .orTimeout(PING_TIMEOUT, TimeUnit.NANOSECONDS)
-                    .whenComplete((pong, failure) -> {
-                        pinging.set(false);
-                        if (failure instanceof TimeoutException) {
-                            renew.run();
-                        }
-                    });
+            try {
+                reply().thenApply(pong -> pong)
+                        .orTimeout(PING_TIMEOUT, TimeUnit.NANOSECONDS)
+                        .whenComplete((pong, failure) -> ended(failure));
+            } catch (Error failed) { // no memory is left
+                pinging.set(false);
+                throw failed;
+            }
+        }
+
+        private void ended(@Nullable Throwable failure) {
+            pinging.set(false);
+            if (failure instanceof TimeoutException) {
+                renew.run();
+            }
         }
 
         /** Returns the reply to a ping. A ping that can't be sent is a failure like any other. */

@@ -47,7 +47,7 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
 
     private static final long DAY_MICROS = 24 * HOUR_MICROS;
 
-    /** A batch of this size fills any bucket and pays any debt, so larger ones are reduced to it. */
+    /** A batch of this size fills any bucket and pays any one cost, so larger ones are reduced to it. */
     private static final long MAX_BATCH = 1L << 42;
 
     /** Returns the scale of a spec. Every valid spec has one. */

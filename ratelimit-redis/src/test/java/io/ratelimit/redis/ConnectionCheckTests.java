@@ -1,6 +1,7 @@
 package io.ratelimit.redis;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.lettuce.core.RedisCommandExecutionException;
@@ -8,6 +9,7 @@ import io.ratelimit.BackendException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -62,6 +64,19 @@ class ConnectionCheckTests {
         timesOut();
         timesOut();
         assertThat(pings).hasValue(3);
+    }
+
+    @Test
+    void aPingWhoseReplyCouldNotBeAwaitedIsNotTheLast() {
+        pong = new CompletableFuture<>() {
+            @Override
+            public <U> CompletableFuture<U> thenApply(Function<? super Object, ? extends U> next) {
+                throw new OutOfMemoryError();
+            }
+        };
+        assertThatThrownBy(this::timesOut).isInstanceOf(OutOfMemoryError.class);
+        assertThatThrownBy(this::timesOut).isInstanceOf(OutOfMemoryError.class);
+        assertThat(pings).hasValue(2);
     }
 
     @Test

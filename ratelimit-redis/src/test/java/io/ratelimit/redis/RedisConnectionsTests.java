@@ -104,6 +104,16 @@ class RedisConnectionsTests {
     }
 
     @Test
+    void aConnectionThatCannotBeOpenedAtAllTakesNoPlace() {
+        DedicatedConnections dedicated = new DedicatedConnections(() -> {
+            throw new IllegalStateException("no memory");
+        });
+        for (int i = 0; i < 20; i++) {
+            assertThatThrownBy(() -> connect(dedicated)).hasMessage("no memory");
+        }
+    }
+
+    @Test
     void theStartLeavesThePlacesOfConnectionsThatOpenLate() {
         List<CompletableFuture<StatefulRedisConnection<byte[], byte[]>>> openings = new ArrayList<>();
         DedicatedConnections dedicated = new DedicatedConnections(() -> {

@@ -46,8 +46,13 @@ final class OpenRequests {
 
     private void schedule() {
         if (!scheduled.get() && scheduled.compareAndSet(false, true)) {
-            long due = time.nanoTime() + INTERVAL_NANOS;
-            time.maintainAt(due, () -> completeLost(due));
+            try {
+                long due = time.nanoTime() + INTERVAL_NANOS;
+                time.maintainAt(due, () -> completeLost(due));
+            } catch (RuntimeException | Error failed) {
+                scheduled.set(false);
+                throw failed;
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 package io.ratelimit.web.servlet;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.ratelimit.TimeSource;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
@@ -35,8 +36,21 @@ class OpenRequestsTests {
                     request.setAsyncSupported(true);
                     request.startAsync();
                     RequestLedger ledger = RequestLedger.of(request, new ServerLimits.Late(context));
-                    new OpenRequests(clock).open(ledger, request, response);
+                    OpenRequests open = new OpenRequests(clock);
+                    if (clock.fails) {
+                        assertThatThrownBy(() -> open.open(ledger, request, response))
+                                .isInstanceOf(OutOfMemoryError.class);
+                        clock.fails = false;
+                    }
+                    open.open(ledger, request, response);
                 });
+    }
+
+    @Test
+    void aCheckThatCouldNotBeScheduledIsScheduledWithTheNextRequest() {
+        clock.fails = true;
+        openOne();
+        assertThat(clock.calls).hasSize(1);
     }
 
     @Test
@@ -62,6 +76,7 @@ class OpenRequestsTests {
 
         private final Deque<Runnable> calls = new ArrayDeque<>();
         private long nanos;
+        private boolean fails;
 
         @Override
         public long nanoTime() {
@@ -70,6 +85,9 @@ class OpenRequestsTests {
 
         @Override
         public Future<?> callAt(long moment, Runnable call) {
+            if (fails) {
+                throw new OutOfMemoryError();
+            }
             calls.add(call);
             return new CompletableFuture<>();
         }

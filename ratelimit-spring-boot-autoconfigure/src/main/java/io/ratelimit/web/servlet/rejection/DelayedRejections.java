@@ -69,15 +69,17 @@ final class DelayedRejections implements SmartLifecycle {
         if (delay == 0 || !running || !isPossible(request) || !permits.tryAcquire()) {
             return false;
         }
-        AsyncContext async;
+        DelayedRejection rejection;
         try {
             // With the server's own response: a wrapper of this moment is finished when the rejection is written.
-            async = request.startAsync();
+            AsyncContext async = request.startAsync();
+            async.setTimeout(TimeUnit.NANOSECONDS.toMillis(delay) + GRACE_MILLIS);
+            rejection = new DelayedRejection(request, decision, time.nanoTime(), async);
         } catch (RuntimeException | Error failure) {
             permits.release();
             throw failure;
         }
-        schedule(async, request, decision, delay);
+        schedule(rejection, delay);
         for (Answer denial : decision.denials()) {
             if (delayOf(denial) > 0) {
                 listener.eventOccurred(denial.policy(), ThrottleListener.Event.DELAYED);
@@ -86,12 +88,9 @@ final class DelayedRejections implements SmartLifecycle {
         return true;
     }
 
-    private void schedule(AsyncContext async, HttpServletRequest request, Decision decision, long delay) {
-        async.setTimeout(TimeUnit.NANOSECONDS.toMillis(delay) + GRACE_MILLIS);
-        long now = time.nanoTime();
-        DelayedRejection rejection = new DelayedRejection(request, decision, now, async);
+    private void schedule(DelayedRejection rejection, long delay) {
         waiting.add(rejection);
-        rejection.timer(time.callAt(now + delay, rejection::dispatch));
+        rejection.timer(time.callAt(rejection.decidedAt + delay, rejection::dispatch));
         if (!running) {
             rejection.dispatch();
         }
@@ -195,8 +194,8 @@ final class DelayedRejections implements SmartLifecycle {
             this.decidedAt = decidedAt;
             this.async = async;
             this.target = target(request);
-            async.addListener(this);
             request.setAttribute(ATTRIBUTE, this);
+            async.addListener(this); // from now on the container has this rejection free its place
         }
 
         /**

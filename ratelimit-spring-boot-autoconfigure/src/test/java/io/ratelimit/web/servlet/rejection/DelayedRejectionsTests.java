@@ -145,6 +145,21 @@ class DelayedRejectionsTests {
         closed.setAsyncSupported(true);
         assertThatIllegalStateException().isThrownBy(() -> defer(closed, denied));
         assertThat(late.waiting()).isZero();
+
+        MockHttpServletRequest recycled = new MockHttpServletRequest() {
+            @Override
+            public AsyncContext startAsync(ServletRequest request, ServletResponse response) {
+                return new MockAsyncContext(request, response) {
+                    @Override
+                    public void setTimeout(long timeout) {
+                        throw new IllegalStateException("recycled");
+                    }
+                };
+            }
+        };
+        recycled.setAsyncSupported(true);
+        assertThatIllegalStateException().isThrownBy(() -> defer(recycled, denied));
+        assertThat(late.waiting()).isZero();
     }
 
     @ParameterizedTest
