@@ -96,8 +96,8 @@ public final class JdbcStorage implements Storage {
         this(source, settings, deadline, Janitor.PAUSE);
     }
 
-    /** @param sweeps the time between two removals of expired rows */
-    JdbcStorage(DataSource source, Settings settings, Deadline deadline, Duration sweeps) {
+    /** @param pause the time between two removals of expired rows */
+    JdbcStorage(DataSource source, Settings settings, Deadline deadline, Duration pause) {
         this.source = source;
         this.settings = settings;
         this.table = new BucketTable(settings.table);
@@ -106,7 +106,7 @@ public final class JdbcStorage implements Storage {
         this.store = new JdbcBucketStore(
                 connections, table, ids, deadline, LONGEST_OPERATION, () -> JdbcBucketStore.SERVER_TIME);
         this.changes = new JdbcChanges(connections, table, ids, settings.prefix, settings.secret);
-        this.janitor = new Janitor(source, table, sweeps);
+        this.janitor = new Janitor(source, table, pause);
     }
 
     @Override
