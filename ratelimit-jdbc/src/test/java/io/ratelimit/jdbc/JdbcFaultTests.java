@@ -20,6 +20,7 @@ import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -250,18 +251,18 @@ class JdbcFaultTests {
         try (JdbcStorage storage = storage(source)) {
             PatientAwaits.awaitSelfTest(storage);
             assertThat(storage.store().take(List.of(ALICE)).allowed()).isTrue();
-            int kept = 0;
+            List<Connection> kept = new ArrayList<>();
             for (Connection connection : opened) {
                 if (!connection.isClosed()) {
                     connection.createStatement().execute("SET default_transaction_read_only = on");
-                    kept++;
+                    kept.add(connection);
                 }
             }
-            assertThat(kept).isEqualTo(2);
+            assertThat(kept).hasSizeGreaterThanOrEqualTo(2); // and perhaps one that removes expired rows
             assertThatThrownBy(() -> storage.store().take(List.of(ALICE)))
                     .hasMessageContaining("read-only transaction");
-            for (Connection connection : opened) {
-                assertThat(connection.isClosed()).isTrue();
+            for (Connection connection : kept) {
+                Awaitility.await().until(connection::isClosed);
             }
             Awaitility.await() // half a second, as these connections are young
                     .ignoreExceptionsInstanceOf(BackendException.class)

