@@ -113,11 +113,11 @@ final class BackendHealth {
         }
     }
 
+    /** Records a call that the backend rejected. It doesn't end an outage: the call may have begun before. */
     synchronized void misconfigured(BackendException failure) {
         long now = time.nanoTime();
         misconfiguredAt = now;
-        recovered();
-        if (state.condition() != Condition.MISCONFIGURED) {
+        if (state.condition() == Condition.UP) {
             state = Backend.State.failed(failure);
         }
         if (now - nextMisconfigurationLine >= 0) {

@@ -57,9 +57,10 @@ final class ResilientCalls implements Backend {
         return health.state();
     }
 
+    /** Has time of its own: a failed call of the request that asks must not count as a failed probe. */
     @Override
     public boolean probe() {
-        return call(probe) != null;
+        return deadline.settling(() -> call(probe) != null);
     }
 
     @Override
@@ -239,7 +240,9 @@ final class ResilientCalls implements Backend {
     /** A misconfigured backend answers, and quickly, so it doesn't open the breaker for other calls. */
     private void record(Round round, @Nullable BackendException failure, boolean late) {
         if (failure != null && failure.isMisconfiguration()) {
-            breaker.succeeded(round);
+            if (breaker.succeeded(round)) {
+                health.recovered();
+            }
             health.misconfigured(failure);
         } else if (failure != null || late) {
             BackendException reason = failure != null ? failure : new BackendException("its answers are late");

@@ -180,6 +180,40 @@ class BackendHealthTests extends FailoverScenario {
     }
 
     @Test
+    void aMisconfigurationThatIsReportedDuringAnOutageDoesNotEndIt() {
+        redis.fail(new BackendException("WRONGTYPE", null, true) {
+            private boolean reported;
+
+            @Override
+            public boolean isMisconfiguration() {
+                if (!reported) {
+                    reported = true;
+                    breakUntilOpen();
+                }
+                return true;
+            }
+        });
+        take(LOCAL, 1);
+
+        assertThat(store.backend().state().condition()).isEqualTo(Condition.DOWN);
+        assertThat(lines()).contains(UNAVAILABLE).doesNotContain(AVAILABLE);
+    }
+
+    /** A policy of the request for the health itself may be the one whose key is broken. */
+    @Test
+    void aFailedCallOfTheRequestIsNoFailedProbe() {
+        deadline.open(new Deadline.Request());
+        try {
+            redis.fail(new BackendException("WRONGTYPE", null, true));
+            take(LOCAL, 1);
+            redis.mend();
+            assertThat(store.backend().probe()).isTrue();
+        } finally {
+            deadline.close();
+        }
+    }
+
+    @Test
     void aMisconfigurationEndsAfterTenSecondsWithoutAFailure() {
         redis.fail(new BackendException("WRONGTYPE", null, true));
         take(LOCAL, 1);

@@ -260,7 +260,8 @@ final class RateLimitActuateAutoConfiguration {
                 boolean answers,
                 Backend.State state,
                 List<ThrottlePolicy> remote) {
-            boolean fails = state.condition() == Condition.DOWN || state.condition() != Condition.UP && !answers;
+            boolean fails =
+                    state.condition() == Condition.DOWN || state.condition() == Condition.MISCONFIGURED && !answers;
             List<String> denying = fails
                     ? remote.stream()
                             .filter(policy -> policy.mode() == Mode.ENFORCE && denies.test(policy))

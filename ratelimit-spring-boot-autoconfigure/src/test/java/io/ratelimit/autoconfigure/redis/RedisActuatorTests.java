@@ -220,6 +220,7 @@ class RedisActuatorTests {
     @Test
     void aKeyThatFailsTakesNoInstanceOutOfRotation() {
         try (RedisApplication application = start("deny")) {
+            application.awaitUp();
             assertThat(application.status("/strict")).isEqualTo(200);
             redis.keys().stream()
                     .filter(key -> key.contains(":strict:"))
