@@ -23,6 +23,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -35,11 +36,18 @@ import org.junit.jupiter.params.provider.ValueSource;
 class RedisFailuresTests {
 
     private final TestRedis redis = TestRedis.shared();
-    private final RedisClient client = RedisClient.create(RedisURI.create(redis.host(), redis.port()));
+    private @Nullable RedisClient client;
 
     @AfterEach
     void close() {
-        client.shutdown();
+        if (client != null) {
+            client.shutdown();
+        }
+    }
+
+    private RedisClient client() {
+        client = RedisClient.create(RedisURI.create(redis.host(), redis.port()));
+        return client;
     }
 
     @ParameterizedTest
@@ -67,6 +75,7 @@ class RedisFailuresTests {
     /** More commands than a flood may have on their way. The first one waits for an element, and the others for the first. */
     @Test
     void aFullQueueOfLettuceIsNoFailureOfRedis() {
+        RedisClient client = client();
         client.setOptions(RedisClientFactory.options(ClientOptions.create(), true));
         RedisAsyncCommands<byte[], byte[]> commands =
                 client.connect(ByteArrayCodec.INSTANCE).async();
@@ -109,7 +118,7 @@ class RedisFailuresTests {
 
     @SuppressWarnings("unchecked")
     private StatefulRedisConnection<byte[], byte[]> beforeEachTransaction(Runnable work) {
-        StatefulRedisConnection<byte[], byte[]> connection = client.connect(ByteArrayCodec.INSTANCE);
+        StatefulRedisConnection<byte[], byte[]> connection = client().connect(ByteArrayCodec.INSTANCE);
         RedisAsyncCommands<byte[], byte[]> commands = proxy(RedisAsyncCommands.class, (proxy, method, arguments) -> {
             if (method.getName().equals("multi")) {
                 work.run();
