@@ -189,6 +189,8 @@ final class ConnectionPool {
             BackendException failure = JdbcFailures.of(failed);
             if (failure.isMisconfiguration()) {
                 refusals.note(failure, System.nanoTime());
+            } else {
+                refusals.clear(); // an outage, which the circuit breaker has to see
             }
             opened.completeExceptionally(failed);
         } finally {

@@ -38,9 +38,6 @@ final class JdbcFailures {
     private static final List<String> MISSING_TABLE = List.of("42P01", "42S02", "42S03", "42S04", "S0002");
     private static final int MISSING_TABLE_IN_ORACLE = 942;
 
-    /** The answers of PgBouncer and of Amazon's RDS Proxy to options of a session. */
-    private static final List<String> REFUSED_BY_POOLER = List.of("startup parameter", "command-line options");
-
     private static final Pattern NO_TEXT = Pattern.compile("[\\s\\p{Cntrl}\u0085\u2028\u2029]+");
 
     private JdbcFailures() {}
@@ -85,16 +82,18 @@ final class JdbcFailures {
         return READ_ONLY.contains(state(error)) || READ_ONLY_CODES.contains(error.getErrorCode());
     }
 
-    /** Returns whether a pooler refused the options of a new session. */
+    /** Returns whether a pooler refused the options of a new session, in the words of PgBouncer or of Amazon's RDS Proxy. */
     static boolean isRefusedByPooler(SQLException error) {
-        return REFUSED_BY_POOLER.stream().anyMatch(message(error)::contains);
+        String message = message(error);
+        return message.contains("options")
+                && (message.contains("startup parameter") || message.contains("command-line"));
     }
 
     static BackendException ofPooler(SQLException refusal) {
         return new BackendException(
                 "a pooler in front of PostgreSQL refuses the options of the limits' sessions (" + message(refusal)
-                        + "): let 'ratelimit.jdbc.data-source' lead past it, or let PgBouncer ignore them by"
-                        + " 'ignore_startup_parameters = options'",
+                        + "): let 'ratelimit.jdbc.data-source' lead past it, or add 'options' to PgBouncer's"
+                        + " 'ignore_startup_parameters'",
                 refusal,
                 true);
     }

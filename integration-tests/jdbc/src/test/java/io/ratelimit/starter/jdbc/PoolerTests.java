@@ -69,8 +69,8 @@ class PoolerTests {
                     .contains(
                             "the database is misconfigured (a pooler in front of PostgreSQL refuses the options of the"
                                     + " limits' sessions (FATAL: unsupported startup parameter: options): let"
-                                    + " 'ratelimit.jdbc.data-source' lead past it, or let PgBouncer ignore them by"
-                                    + " 'ignore_startup_parameters = options'");
+                                    + " 'ratelimit.jdbc.data-source' lead past it, or add 'options' to PgBouncer's"
+                                    + " 'ignore_startup_parameters'");
         }
     }
 }
