@@ -387,9 +387,9 @@ public final class ConfiguredPolicies {
                     call.accept(listener);
                 }
             } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError failure) {
-                boolean isItsFault = !(failure instanceof StackOverflowError);
-                if (isItsFault && broken.compareAndSet(false, true)) {
-                    Throwable report = new IllegalStateException("" + failure.getClass());
+                if (!(failure instanceof StackOverflowError) && broken.compareAndSet(false, true)) {
+                    Throwable report =
+                            new IllegalStateException(failure.getClass().getName());
                     report.setStackTrace(failure.getStackTrace());
                     String name = listener.getClass().getName();
                     logger.error("The FailureListener " + name + " failed, and is not called any more", report);
