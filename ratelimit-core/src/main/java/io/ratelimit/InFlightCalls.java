@@ -273,14 +273,11 @@ final class InFlightCalls {
             takenFrom = policy;
             taken = policy.take(charge.key(), charge.spec().inFlight());
             if (taken == null && wait != null && !left(charge, wait).isZero()) {
-                if (!throttler.queue().tryJoin(charge.policy().queueLimit())) {
+                if (!wait.join(throttler.queue(), charge.policy().queueLimit())) {
                     return denied(charge, Outcome.QUEUE_FULL);
                 }
-                try {
-                    await(charge, throttler, wait);
-                } finally {
-                    throttler.queue().leave();
-                }
+                await(charge, throttler, wait);
+                wait.leave();
             }
             KeySlots slots = taken;
             if (slots == null) {
@@ -302,14 +299,11 @@ final class InFlightCalls {
             if (slot.outcome() == Outcome.TOO_MANY_IN_FLIGHT
                     && wait != null
                     && !left(charge, wait).isZero()) {
-                if (!throttler.queue().tryJoin(charge.policy().queueLimit())) {
+                if (!wait.join(throttler.queue(), charge.policy().queueLimit())) {
                     return denied(charge, Outcome.QUEUE_FULL);
                 }
-                try {
-                    slot = await(request, throttler, wait);
-                } finally {
-                    throttler.queue().leave();
-                }
+                slot = await(request, throttler, wait);
+                wait.leave();
             }
             if (slot.outcome() == Outcome.ALLOWED) {
                 return null;

@@ -38,9 +38,25 @@ abstract class UndecidedSlots {
         final long start;
         long nanos;
         KeySlots.@Nullable Waiter waiter;
+        private WaitQueues.@Nullable Queue queue;
 
         Waiting(long start) {
             this.start = start;
+        }
+
+        /** Joins a policy's queue, and returns whether it has a place. */
+        boolean join(WaitQueues.Queue queue, int limit) {
+            boolean joined = queue.tryJoin(limit);
+            this.queue = joined ? queue : null;
+            return joined;
+        }
+
+        void leave() {
+            WaitQueues.Queue joined = queue;
+            if (joined != null) {
+                joined.leave();
+                queue = null;
+            }
         }
     }
 
@@ -56,6 +72,9 @@ abstract class UndecidedSlots {
 
     /** Releases all slots, and leaves the queues. If it fails because of an error, it can be called again. */
     void release() {
+        if (waiting != null) {
+            waiting.leave();
+        }
         KeySlots.Waiter waiter = waiting == null ? null : waiting.waiter;
         if (waiting != null && waiter != null) {
             waiter.giveUp();
