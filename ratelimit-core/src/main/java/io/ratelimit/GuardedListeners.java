@@ -118,22 +118,36 @@ final class GuardedListeners implements ThrottleListener {
 
         private final ThrottleListener listener;
         private volatile boolean leftOut;
+        private volatile boolean overflowed;
 
         Owner(ThrottleListener listener) {
             this.listener = listener;
         }
 
-        /** Reports only the type and the stack trace, since the exception's message may contain what a client sent. */
         synchronized void leaveOut(Throwable broken) {
             if (!leftOut) {
                 leftOut = true;
-                Throwable report = new IllegalStateException(broken.getClass().getName());
-                report.setStackTrace(broken.getStackTrace());
-                logger.log(
-                        Level.ERROR,
-                        "The ThrottleListener " + listener.getClass().getName() + " failed, and is not called any more",
-                        report);
+                report("failed, and is not called any more", broken);
             }
+        }
+
+        /** Reports the first overflow that leaves stack for the report. The next call may have more stack, so it is made. */
+        void overflowed(StackOverflowError overflow) {
+            if (!overflowed) {
+                try {
+                    report("ran out of stack, and is still called", overflow);
+                    overflowed = true;
+                } catch (StackOverflowError again) { // a later one is reported
+                }
+            }
+        }
+
+        /** Reports only the type and the stack trace, since the exception's message may contain what a client sent. */
+        private void report(String what, Throwable broken) {
+            Throwable report = new IllegalStateException(broken.getClass().getName());
+            report.setStackTrace(broken.getStackTrace());
+            logger.log(
+                    Level.ERROR, "The ThrottleListener " + listener.getClass().getName() + " " + what, report);
         }
     }
 
@@ -144,7 +158,8 @@ final class GuardedListeners implements ThrottleListener {
             if (!owner.leftOut) {
                 try {
                     call.make(listener, first, second);
-                } catch (StackOverflowError overflow) { // the next call may have more stack
+                } catch (StackOverflowError overflow) {
+                    owner.overflowed(overflow);
                 } catch (RuntimeException | LinkageError | AssertionError broken) {
                     owner.leaveOut(broken);
                 }
@@ -188,7 +203,8 @@ final class GuardedListeners implements ThrottleListener {
                 if (!guarded.owner.leftOut) {
                     try {
                         notification.make(guarded.listener, nanos);
-                    } catch (StackOverflowError overflow) { // the next call may have more stack
+                    } catch (StackOverflowError overflow) {
+                        guarded.owner.overflowed(overflow);
                     } catch (RuntimeException | LinkageError | AssertionError broken) {
                         guarded.owner.leaveOut(broken);
                     }

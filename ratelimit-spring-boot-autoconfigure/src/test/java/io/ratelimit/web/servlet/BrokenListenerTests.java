@@ -32,9 +32,11 @@ class BrokenListenerTests {
             assertThat(statuses).containsExactly(200, 200, 429, 429);
             assertThat(server.bean(Counting.class).decisions).isEqualTo(4);
             assertThat(output.getOut().lines().filter(line -> line.contains("ERROR")))
-                    .hasSize(2)
+                    .hasSize(3)
                     .anyMatch(line -> line.contains(
                             "The ThrottleListener " + Throwing.class.getName() + " failed, and is not called any more"))
+                    .anyMatch(line -> line.contains("The ThrottleListener " + Endless.class.getName()
+                            + " ran out of stack, and is still called"))
                     .anyMatch(line -> line.contains("The ThrottleListener " + Unlinked.class.getName()
                             + " failed, and is not called any more"));
             assertThat(output).doesNotContain("text of a client");
@@ -85,6 +87,12 @@ class BrokenListenerTests {
 
         @Bean
         @Order(3)
+        Endless endless() {
+            return new Endless();
+        }
+
+        @Bean
+        @Order(4)
         Counting counting() {
             return new Counting();
         }
@@ -103,6 +111,14 @@ class BrokenListenerTests {
         @Override
         public void decided(Decision decision) {
             throw new NoSuchMethodError("text of a client");
+        }
+    }
+
+    private static final class Endless implements ThrottleListener {
+
+        @Override
+        public void decided(Decision decision) {
+            decided(decision);
         }
     }
 
