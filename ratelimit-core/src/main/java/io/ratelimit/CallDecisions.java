@@ -59,18 +59,12 @@ final class CallDecisions {
             return Decision.of(List.of());
         }
         List<Answer> missing = missingKeys(charges);
-        Decision decision = missing.isEmpty() ? takeAll(charges, taker) : Decision.of(missing);
-        try {
-            listener.report(decision);
-        } catch (RuntimeException | Error failed) { // mostly an error of the JVM, since others are caught
-            decision.release();
-            throw failed;
+        if (missing.isEmpty() && InFlightCalls.concern(charges)) {
+            return inFlight.decide(charges, taker, listener);
         }
+        Decision decision = missing.isEmpty() ? taker.take(charges, List.of()) : Decision.of(missing);
+        listener.report(decision);
         return decision;
-    }
-
-    private Decision takeAll(List<Charge> charges, Taker taker) {
-        return InFlightCalls.concern(charges) ? inFlight.decide(charges, taker) : taker.take(charges, List.of());
     }
 
     private static List<Answer> missingKeys(List<Charge> charges) {

@@ -70,17 +70,20 @@ final class InFlightCalls {
     }
 
     /**
-     * Takes the slots of the charges, and the tokens by the taker. The decision of an allowed call holds the slots.
+     * Takes the slots of the charges, and the tokens by the taker, and reports the decision. That of an allowed call holds the
+     * slots.
      *
      * @throws InterruptedWait if the thread is interrupted while the call waits for a slot
      */
-    Decision decide(List<Charge> charges, Taker tokens) {
+    Decision decide(List<Charge> charges, Taker tokens, GuardedListeners listener) {
         if (unreleased != null) {
             releaseEarlier();
         }
         Call call = new Call(tokens.mayWait());
         try {
-            return call.decide(charges, tokens);
+            Decision decision = call.decide(charges, tokens);
+            listener.report(decision);
+            return decision;
         } catch (RuntimeException | Error failed) {
             try {
                 call.release();
