@@ -52,7 +52,7 @@ public final class StackDepths {
         thread.start();
         thread.join();
         assertThat(failures).isEmpty();
-        assertThat(overflows.get()).isGreaterThan(40);
+        assertThat(overflows.get()).isPositive();
     }
 
     /** Returns whether there was stack enough to begin the call. */

@@ -37,6 +37,7 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 @Timeout(60)
 class RegistersTests {
@@ -362,6 +363,7 @@ class RegistersTests {
     }
 
     @Test
+    @EnabledIfSystemProperty(named = "ratelimit.test.stack", matches = "true")
     void aCallWhoseStackOverflowsLeavesNoSlotBehind() throws InterruptedException {
         StackDepths.each(depth -> take(2)::release, depth -> {
             time.advance(Duration.ofSeconds(3));
