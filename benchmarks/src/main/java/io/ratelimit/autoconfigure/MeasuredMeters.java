@@ -12,6 +12,10 @@ public final class MeasuredMeters {
     /** Returns the listener that counts decisions. */
     public static ThrottleListener create(MeterRegistry registry) {
         return new RateLimitMeters(
-                registry, policy -> "local", ThrottlePolicy::limitsInFlight, ThrottlePolicy::isGlobal);
+                registry,
+                policy -> "local",
+                ThrottlePolicy::limitsInFlight,
+                ThrottlePolicy::isGlobal,
+                policy -> !policy.isGlobal());
     }
 }
