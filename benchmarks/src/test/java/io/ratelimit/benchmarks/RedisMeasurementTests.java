@@ -25,8 +25,8 @@ class RedisMeasurementTests {
         }
         assertThat(Samples.read(file).variants()).hasSize(4 + 3 * 3 * RedisLimiters.NAMES.size() + 2);
         assertThat(Results.read(directory).toMarkdown())
-                .containsPattern("a trivial EVALSHA \\| 10,000 keys: [0-9.]+ ×, [0-9.]+ ×, [0-9.]+ ×; 10,000 keys by"
-                        + " Zipf's law: .*; one key: [0-9.]+ ×")
+                .containsPattern("a trivial EVALSHA \\| 10,000 keys: [0-9.]+ × / [0-9.]+ × / [0-9.]+ ×, 10,000 keys by"
+                        + " Zipf's law: .*, one key: [0-9.]+ × .*; by a bare script .* [0-9.]+ × \\|")
                 .containsPattern(
                         "one key, 32 threads \\| at least 20 × bucket4j \\| [0-9.]+ × \\(Redisson [0-9.]+ ×\\)")
                 .containsPattern("lease of 20 ms \\| at least 1,000,000 a second, .* \\| [0-9]+ a second, [0-9.]+ ×")
