@@ -7,11 +7,13 @@ import io.ratelimit.benchmarks.Load.Sample;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.function.Predicate;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Limits on a Redis of this machine's, beside others and floors. In each round all take their turns, so that what else
@@ -135,14 +137,25 @@ record RedisMeasurement(int rounds, long roundMillis, int keys, PrintStream out)
     private void memory(RedisLimiters limiters) {
         RedisCommands<String, byte[]> redis = limiters.connection().sync();
         limiters.keepers().forEach((name, limiter) -> {
-            redis.flushall();
-            limiters.prepare(name.equals(RedisLimiters.REDISSON) ? new String[] {"10.0.0.1"} : new String[0]);
-            limiter.test("10.0.0.1");
-            long bytes = redis.keys("*").stream()
-                    .mapToLong(key -> redis.memoryUsage(key) - key.length())
-                    .sum();
-            print("memory, " + name, bytes);
+            List<@Nullable Long> bytes;
+            do {
+                redis.flushall();
+                limiters.prepare(name.equals(RedisLimiters.REDISSON) ? new String[] {"10.0.0.1"} : new String[0]);
+                limiter.test("10.0.0.1");
+                bytes = beyondNames(redis);
+            } while (bytes.isEmpty() || bytes.contains(null)); // a bucket that is full again after a millisecond has expired
+            print("memory, " + name, bytes.stream().mapToLong(Long::longValue).sum());
         });
         redis.flushall();
+    }
+
+    /** Returns null for a key that has expired meanwhile. */
+    private static List<@Nullable Long> beyondNames(RedisCommands<String, byte[]> redis) {
+        List<@Nullable Long> bytes = new ArrayList<>();
+        for (String key : redis.keys("*")) {
+            Long all = redis.memoryUsage(key);
+            bytes.add(all == null ? null : all - key.length());
+        }
+        return bytes;
     }
 }
