@@ -183,8 +183,9 @@ public @interface RateLimited {
      * {@code in-flight}.
      *
      * <p>A call runs until the method returns or throws an exception. If it returns a {@code CompletionStage} or a reactive
-     * type, the call runs until that is complete, has failed or is cancelled. Each instance of the application counts its
-     * own calls. A number below 1 stops the start, and so does a method that returns another {@code Future}.
+     * type, the call runs until that is complete, has failed or is cancelled. With buckets in Redis all instances of the
+     * application count together; otherwise each one counts its own calls. A number below 1 stops the start, and so does a
+     * method that returns another {@code Future}.
      */
     String inFlight() default "";
 
