@@ -50,7 +50,7 @@ class OwnConnections extends AbstractDataSource {
         logger.info("The limits use connections of the application's "
                 + ClassUtils.getShortName(application.getClass())
                 + ", since it doesn't show a URL to open others with: its pool needs"
-                + " 'ratelimit.jdbc.pool-size' more");
+                + " 'ratelimit.jdbc.pool-size' + 1 more");
         return application;
     }
 

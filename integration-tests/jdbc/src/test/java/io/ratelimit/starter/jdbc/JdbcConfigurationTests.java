@@ -79,7 +79,7 @@ class JdbcConfigurationTests {
         }
         assertThat(output)
                 .contains("since it doesn't show a URL to open others with: its pool needs 'ratelimit.jdbc.pool-size'"
-                        + " more");
+                        + " + 1 more");
     }
 
     @Test
