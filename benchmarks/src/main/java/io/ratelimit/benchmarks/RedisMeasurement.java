@@ -143,7 +143,8 @@ record RedisMeasurement(int rounds, long roundMillis, int keys, PrintStream out)
                 limiters.prepare(name.equals(RedisLimiters.REDISSON) ? new String[] {"10.0.0.1"} : new String[0]);
                 limiter.test("10.0.0.1");
                 bytes = beyondNames(redis);
-            } while (bytes.isEmpty() || bytes.contains(null)); // a bucket that is full again after a millisecond has expired
+            } while (bytes.isEmpty()
+                    || bytes.contains(null)); // a bucket that is full again after a millisecond has expired
             print("memory, " + name, bytes.stream().mapToLong(Long::longValue).sum());
         });
         redis.flushall();
