@@ -1,6 +1,7 @@
 package io.ratelimit.jdbc;
 
 import io.ratelimit.BackendException;
+import io.ratelimit.remote.Deadline.CongestedException;
 import java.net.SocketTimeoutException;
 import java.sql.SQLException;
 import java.sql.SQLTimeoutException;
@@ -49,6 +50,9 @@ final class JdbcFailures {
             }
             if (cause instanceof SQLException error) {
                 return new BackendException("the database failed: " + message(error), error, isMisconfigured(error));
+            }
+            if (cause instanceof VirtualMachineError) { // this process lacks memory, stack or a thread
+                return new CongestedException(cause.toString(), cause);
             }
         }
         return new BackendException("the database failed: " + failure, failure);

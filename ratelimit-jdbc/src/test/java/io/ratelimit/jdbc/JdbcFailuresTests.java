@@ -2,10 +2,12 @@ package io.ratelimit.jdbc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.remote.Deadline.CongestedException;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.sql.SQLException;
 import java.sql.SQLTimeoutException;
+import java.util.concurrent.CompletionException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -24,6 +26,14 @@ class JdbcFailuresTests {
     void aMessageOfTheDatabaseIsOneLineWithoutControlCharacters() {
         assertThat(JdbcFailures.of(new SQLException("ERROR: no\n  Detail: row\r\n\u001b[2J\u2028end", "42501")))
                 .hasMessage("the database failed: ERROR: no Detail: row [2J end");
+    }
+
+    @Test
+    void aWantOfMemoryOrThreadsIsNoFailureOfTheDatabase() {
+        OutOfMemoryError noThread = new OutOfMemoryError("unable to create native thread");
+        assertThat(JdbcFailures.of(new CompletionException(noThread)))
+                .isInstanceOf(CongestedException.class)
+                .hasMessageContaining("unable to create native thread");
     }
 
     /** The consequence of an error. A connection is kept only after errors that are late or refused. */

@@ -22,7 +22,10 @@ final class RedisFailures {
 
     private RedisFailures() {}
 
-    /** Returns the exception for the failure of a call. An error that Redis answered is preferred to other causes. */
+    /**
+     * Returns the exception for the failure of a call. An error that Redis answered is preferred to other causes. If this process
+     * lacks memory, stack or a thread, it is no failure of Redis.
+     */
     static BackendException of(Throwable failure) {
         Throwable innermost = failure;
         for (Throwable cause = failure; cause != null; cause = reason(cause)) {
@@ -35,6 +38,9 @@ final class RedisFailures {
             innermost = cause;
         }
         Throwable last = innermost;
+        if (last instanceof VirtualMachineError) {
+            return new CongestedException(last.toString(), last);
+        }
         return QUEUE_FULL.stream().anyMatch(words -> startsWith(last, words))
                 ? new CongestedException("too many commands were on their way to Redis", last)
                 : new BackendException("Redis failed: " + text(last), last);

@@ -21,7 +21,7 @@ record RegisterAccess(ResilientCalls calls, RegisterStore store, Deadline deadli
 
     @Override
     public boolean isCongestion(Throwable failure) {
-        return failure instanceof CongestedException;
+        return failure instanceof CongestedException || failure instanceof VirtualMachineError;
     }
 
     @Override

@@ -125,8 +125,9 @@ final class ResilientCalls implements Backend {
         } catch (RuntimeException bug) {
             failure = unexpected(bug);
         } catch (Error fatal) {
-            deadline.ended(request, time.nanoTime(), true, false);
-            breaker.failed(round);
+            boolean congested = fatal instanceof VirtualMachineError;
+            deadline.ended(request, time.nanoTime(), !congested, congested);
+            ended(round, fatal);
             throw fatal;
         }
         long now = time.nanoTime();
@@ -176,8 +177,17 @@ final class ResilientCalls implements Backend {
         } catch (RuntimeException bug) {
             return CompletableFuture.failedFuture(unexpected(bug));
         } catch (Error fatal) {
-            breaker.failed(round);
+            ended(round, fatal);
             throw fatal;
+        }
+    }
+
+    /** A want of stack or memory proves nothing about the backend: clients may choose how deep a call is. */
+    private void ended(Round round, Error fatal) {
+        if (fatal instanceof VirtualMachineError) {
+            breaker.unclear(round);
+        } else {
+            record(round, new BackendException(fatal.getClass().getName(), fatal), false);
         }
     }
 

@@ -209,6 +209,27 @@ class FailoverBucketStoreTests extends FailoverScenario {
         assertThat(take(LOCAL, 1).answers()).noneMatch(Answer::fallback);
     }
 
+    /** Clients may choose how deep a call is. */
+    @Test
+    void anOverflowOfTheStackIsNoOutage() {
+        redis.fail(new StackOverflowError());
+        for (int i = 0; i < 10; i++) {
+            assertThatExceptionOfType(StackOverflowError.class).isThrownBy(() -> take(ALLOW, 1));
+        }
+        redis.mend();
+        assertThat(take(ALLOW, 1).answers()).noneMatch(Answer::fallback);
+    }
+
+    @Test
+    void anotherErrorIsAFailure() {
+        redis.fail(new NoClassDefFoundError());
+        for (int i = 0; i < 5; i++) {
+            assertThatExceptionOfType(NoClassDefFoundError.class).isThrownBy(() -> take(ALLOW, 1));
+        }
+        assertThat(store.backend().state().condition()).isEqualTo(Condition.DOWN);
+        assertThat(lines()).hasSize(1);
+    }
+
     @Test
     void duringAnOutageASnapshotShowsTheFallback() {
         redis.breakDown();

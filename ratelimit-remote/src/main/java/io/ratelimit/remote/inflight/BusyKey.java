@@ -356,7 +356,7 @@ final class BusyKey {
         try {
             sent = policy.start(key, claim);
         } catch (RuntimeException | Error failed) {
-            ended(claim, null, true, false);
+            ended(claim, null, true, true); // this process failed, not the store
             throw failed;
         }
         if (sent == null) {

@@ -529,6 +529,9 @@ class RegistersTests {
         fallback = 1;
         broken = true;
         assertThatThrownBy(() -> take(2)).isInstanceOf(LinkageError.class);
+        assertThat(congested)
+                .as("a rule for outages would lift the limit of calls that wait")
+                .isTrue();
         assertThat(slots().held()).isZero();
 
         broken = false;
