@@ -48,20 +48,32 @@ final class CombinedTakes {
     }
 
     /** A take that waits for the reply that decides it. The thread of the take makes the answer. */
-    private static final class Take extends SharingTake {
+    private final class Take extends SharingTake {
 
         private final Charge charge;
+        private final long end;
 
         /** The place of this take in the call that decided it. */
         private int place;
 
-        Take(Charge charge) {
+        /** @param end when this take is late, as {@link System#nanoTime} */
+        Take(Charge charge, long end) {
             this.charge = charge;
+            this.end = end;
         }
 
         void complete(int place, ScriptReply reply) {
             this.place = place;
             complete(reply);
+        }
+
+        /** Has later takes start calls of their own if those that this take waited for are lost. */
+        @Override
+        public boolean cancel(boolean mayInterrupt) {
+            if (!isStarted()) {
+                queues.computeIfPresent(Bucket.of(charge), (bucket, queue) -> queue.isOverdue() ? null : queue);
+            }
+            return super.cancel(mayInterrupt);
         }
     }
 
@@ -81,9 +93,22 @@ final class CombinedTakes {
         /** The calls under way; 0 if the queue is closed. */
         private int calls = 1;
 
-        Queue(Bucket bucket, BucketSpec spec) {
+        /** When all takes of the calls under way are late, and the calls cancelled, as {@link System#nanoTime}. */
+        private long busyUntil;
+
+        Queue(Bucket bucket, Take first) {
             this.bucket = bucket;
-            this.spec = spec;
+            this.spec = first.charge.spec();
+            this.busyUntil = first.end;
+        }
+
+        private void busyWith(Take take) {
+            busyUntil = take.end - busyUntil > 0 ? take.end : busyUntil;
+        }
+
+        /** Returns whether calls were lost: an error kept them from being started, or from ending. */
+        synchronized boolean isOverdue() {
+            return System.nanoTime() - busyUntil > 0;
         }
 
         /** Adds a take to the next call, unless the caller has to start a call for it or this queue is closed. */
@@ -93,6 +118,7 @@ final class CombinedTakes {
             }
             if (calls < MAX_CALLS) {
                 calls++;
+                busyWith(take);
                 return Added.TO_START;
             }
             gathered.add(take);
@@ -114,6 +140,7 @@ final class CombinedTakes {
             List<Take> next = new ArrayList<>(undecided);
             next.addAll(gathered);
             next.removeIf(Take::isDone);
+            next.forEach(this::busyWith);
             gathered = new ArrayList<>(0);
             calls += next.isEmpty() ? 0 : 1;
             return next;
@@ -126,7 +153,7 @@ final class CombinedTakes {
 
     /** @throws BackendException if the call failed, or its reply is late; the tokens may be taken then */
     Answer take(Charge charge, Deadline.Call call) {
-        Take take = new Take(charge);
+        Take take = new Take(charge, System.nanoTime() + call.leftNanos());
         join(take);
         ScriptReply reply = RedisScript.result(take, call);
         return calls.answer(charge, take.place, reply);
@@ -137,13 +164,13 @@ final class CombinedTakes {
         while (true) {
             Queue queue = queues.get(bucket);
             if (queue == null) {
-                Queue created = new Queue(bucket, take.charge.spec());
+                Queue created = new Queue(bucket, take);
                 if (queues.putIfAbsent(bucket, created) == null) {
                     start(created, List.of(take));
                     return;
                 }
             } else if (!queue.spec.equals(take.charge.spec())) {
-                start(new Queue(bucket, take.charge.spec()), List.of(take));
+                start(new Queue(bucket, take), List.of(take));
                 return;
             } else {
                 Added added = queue.add(take);

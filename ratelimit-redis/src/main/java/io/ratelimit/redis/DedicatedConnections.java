@@ -126,11 +126,14 @@ final class DedicatedConnections {
     private void giveBack(
             @Nullable StatefulRedisConnection<byte[], byte[]> usable,
             @Nullable StatefulRedisConnection<byte[], byte[]> any) {
-        if (usable != null) {
-            idle.add(usable);
-        } else if (any != null) {
-            any.closeAsync();
+        try {
+            if (usable != null) {
+                idle.add(usable);
+            } else if (any != null) {
+                any.closeAsync();
+            }
+        } finally {
+            free.release();
         }
-        free.release();
     }
 }

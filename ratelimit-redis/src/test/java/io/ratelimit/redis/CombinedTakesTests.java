@@ -18,6 +18,7 @@ import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
 import io.ratelimit.redis.RedisBucketStore.Timing;
+import io.ratelimit.redis.RedisScript.Started;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.Deadline.CongestedException;
 import java.time.Duration;
@@ -268,12 +269,43 @@ class CombinedTakesTests {
         awaitWaiting(CombinedTakes.MAX_CALLS);
         assertThatThrownBy(() -> combined.take(charge("hot", 1), call(Duration.ofMillis(10))))
                 .isInstanceOf(BackendException.class);
+        threads.execute(() -> combined.take(charge("hot", 1), call(Duration.ofSeconds(60))));
+        awaitWaiting(CombinedTakes.MAX_CALLS + 1);
+        assertThat(calls).as("the next take waits for slow calls too").hasValue(CombinedTakes.MAX_CALLS);
         flushUntilDone();
-        assertThat(calls).hasValue(CombinedTakes.MAX_CALLS);
+        assertThat(calls).hasValue(CombinedTakes.MAX_CALLS + 1);
     }
 
     private static Deadline.Call call(Duration timeout) {
         return Deadline.Call.within(timeout, RedisFailures::of);
+    }
+
+    /** A call that doesn't end, as if an error had kept it from being sent. */
+    private static final class Lost extends Started {
+
+        @Override
+        long sentAt() {
+            return 0;
+        }
+
+        @Override
+        public boolean cancel(boolean mayInterrupt) {
+            return false;
+        }
+    }
+
+    @Test
+    void afterCallsThatWereLostLaterTakesHaveCallsOfTheirOwn() {
+        CombinedTakes combined =
+                new CombinedTakes(scriptStore(Duration.ofSeconds(60)).script(), charge -> {
+                    calls.incrementAndGet();
+                    return new Lost();
+                });
+        for (int i = 0; i < CombinedTakes.MAX_CALLS + 2; i++) {
+            assertThatThrownBy(() -> combined.take(charge("hot", 1), call(Duration.ofMillis(1))))
+                    .isInstanceOf(CongestedException.class);
+        }
+        assertThat(calls).hasValue(CombinedTakes.MAX_CALLS + 1);
     }
 
     /** Otherwise the takes would wait until their deadline, and the queue would stay for ever. */

@@ -12,6 +12,7 @@ import io.ratelimit.BackendException;
 import io.ratelimit.ScarceThreads;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.Deadline.CongestedException;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -110,6 +111,25 @@ class RedisConnectionsTests {
         });
         for (int i = 0; i < 20; i++) {
             assertThatThrownBy(() -> connect(dedicated)).hasMessage("no memory");
+        }
+    }
+
+    /** To close a connection takes stack, as the work did that overflowed it. */
+    @Test
+    void aConnectionThatCannotBeClosedLeavesItsPlace() {
+        @SuppressWarnings("unchecked")
+        StatefulRedisConnection<byte[], byte[]> connection =
+                (StatefulRedisConnection<byte[], byte[]>) Proxy.newProxyInstance(
+                        getClass().getClassLoader(),
+                        new Class<?>[] {StatefulRedisConnection.class},
+                        (proxy, method, arguments) -> {
+                            throw new StackOverflowError();
+                        });
+        DedicatedConnections dedicated = new DedicatedConnections(() -> CompletableFuture.completedFuture(connection));
+        for (int i = 0; i < 20; i++) {
+            Deadline.Call call = Deadline.Call.within(Duration.ofSeconds(1), RedisFailures::of);
+            assertThatThrownBy(() -> dedicated.with(call, StatefulRedisConnection::sync))
+                    .isInstanceOf(StackOverflowError.class);
         }
     }
 
