@@ -103,12 +103,14 @@ final class ChangeFollower {
 
     private void schedule(Object started) {
         if (run == started) {
-            next = time.maintainAt(time.nanoTime() + PERIOD.toNanos(), () -> poll(started));
+            long due = time.nanoTime() + PERIOD.toNanos();
+            next = time.maintainAt(due, () -> poll(started, due));
         }
     }
 
-    private void poll(Object started) {
-        if (run != started) {
+    /** Ignores a call before its time: a clock makes all pending calls when it is closed. */
+    private void poll(Object started, long due) {
+        if (run != started || time.nanoTime() - due < 0) {
             return;
         }
         try {

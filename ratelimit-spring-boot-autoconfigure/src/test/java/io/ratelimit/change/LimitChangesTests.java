@@ -12,6 +12,7 @@ import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
+import io.ratelimit.TimeSource;
 import io.ratelimit.change.LimitChanges.Changed;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
@@ -25,6 +26,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -160,6 +162,27 @@ class LimitChangesTests {
         time.advance(READING);
 
         assertThat(shared.reads).isEqualTo(2);
+    }
+
+    /** A closed clock makes all pending calls at once. If the start of the context fails, nothing stops the readings. */
+    @Test
+    void onAClosedClockTheBoardIsNotReadWithoutAPause() {
+        TimeSource closed = new TimeSource() {
+            @Override
+            public long nanoTime() {
+                return time.nanoTime();
+            }
+
+            @Override
+            public Future<?> callAt(long nanos, Runnable call) {
+                if (shared.reads < 100) {
+                    call.run();
+                }
+                return CompletableFuture.completedFuture(null);
+            }
+        };
+        new LimitChanges(throttlers, closed, shared).start();
+        assertThat(shared.reads).isOne();
     }
 
     @Test
