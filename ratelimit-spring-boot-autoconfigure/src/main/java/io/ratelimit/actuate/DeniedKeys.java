@@ -77,8 +77,13 @@ final class DeniedKeys implements ThrottleListener {
     /** Schedules the end of the period while there are counts to expire, so that a denial doesn't read the clock. */
     private void scheduleNextPeriod() {
         if (!scheduled.get() && scheduled.compareAndSet(false, true)) {
-            long due = time.nanoTime() + PERIOD_NANOS;
-            time.maintainAt(due, () -> nextPeriod(due));
+            try {
+                long due = time.nanoTime() + PERIOD_NANOS;
+                time.maintainAt(due, () -> nextPeriod(due));
+            } catch (RuntimeException | Error failed) {
+                scheduled.set(false);
+                throw failed;
+            }
         }
     }
 

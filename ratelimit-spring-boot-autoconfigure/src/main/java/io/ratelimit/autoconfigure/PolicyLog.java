@@ -204,7 +204,12 @@ final class PolicyLog implements ThrottleListener {
             if (now - seen >= 0 && due.compareAndSet(seen, now + PAUSE_NANOS)) {
                 write(now);
             } else if (scheduled.compareAndSet(false, true)) {
-                time.maintainAt(due.get(), this::writeScheduled);
+                try {
+                    time.maintainAt(due.get(), this::writeScheduled);
+                } catch (RuntimeException | Error failed) {
+                    scheduled.set(false);
+                    throw failed;
+                }
             }
         }
 

@@ -9,10 +9,12 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
+import io.ratelimit.ExhaustedTimeSource;
 import io.ratelimit.Keys;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.Throttler;
 import io.ratelimit.Throttlers;
 import io.ratelimit.UpkeepTimeSource;
 import io.ratelimit.actuate.DeniedKeys.DeniedKey;
@@ -102,6 +104,18 @@ class DeniedKeysTests {
         time.advance(Duration.ofDays(2));
         assertThat(denied.top("per-user")).isEmpty();
         assertThat(time.waiting()).as("no denial is left to expire").isZero();
+    }
+
+    @Test
+    void denialsExpireAlsoIfTheFirstCouldNotScheduleTheirEnd() {
+        DeniedKeys denied = new DeniedKeys(new ExhaustedTimeSource(time));
+        Throttler alice = new Throttlers(List.of(USER), BucketStore.local(time), time, denied)
+                .get("per-user")
+                .forKey("alice");
+        IntStream.range(0, 3).forEach(i -> alice.decide(1));
+        assertThat(denied.top("per-user")).extracting(DeniedKey::denied).containsExactly(2L);
+        time.advance(Duration.ofMinutes(10));
+        assertThat(denied.top("per-user")).isEmpty();
     }
 
     @Test

@@ -1,11 +1,13 @@
 package io.ratelimit.autoconfigure;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
+import io.ratelimit.ExhaustedTimeSource;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.PolicyListener;
 import io.ratelimit.SystemTimeSource;
@@ -121,6 +123,17 @@ class PolicyLogTests {
 
         assertThat(counts.stream().mapToLong(Long::longValue).sum()).isEqualTo(6_000);
         assertThat(counts.size()).isLessThanOrEqualTo((int) (time.nanoTime() / 10_000_000_000L) + 1);
+    }
+
+    @Test
+    void afterALineThatCouldNotBeScheduledTheNextOneIs() {
+        List<String> lines = new ArrayList<>();
+        LineSampler sampler = new LineSampler(new ExhaustedTimeSource(time), lines::add);
+        sampler.count();
+        assertThatThrownBy(sampler::count).isInstanceOf(StackOverflowError.class);
+        sampler.count();
+        time.advance(Duration.ofSeconds(10));
+        assertThat(lines).containsExactly("its first request", "2 requests in the last 10 s");
     }
 
     private static long count(String requests) {
