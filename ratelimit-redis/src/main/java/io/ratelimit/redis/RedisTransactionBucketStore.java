@@ -24,6 +24,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A store that counts in this process, for servers that don't allow scripts. It reads the buckets and writes them in a
@@ -179,6 +180,10 @@ final class RedisTransactionBucketStore extends RedisBucketStore implements Leas
             CompletableFuture<TransactionResult> committed = redis.exec().toCompletableFuture();
             try {
                 boolean written = !call.await(committed, first::sentAt).wasDiscarded();
+                BackendException failure = written ? failure(writes) : null;
+                if (failure != null) {
+                    throw failure;
+                }
                 if (!written) {
                     call.spentInProcess(began);
                 }
@@ -187,7 +192,8 @@ final class RedisTransactionBucketStore extends RedisBucketStore implements Leas
                 if (!RedisFailures.isDiscarded(failed)) {
                     connection.closeAsync(); // the transaction may be open
                 }
-                throw failed.isMisconfiguration() ? reason(writes, failed) : failed;
+                BackendException reason = failed.isMisconfiguration() ? failure(writes) : null;
+                throw reason == null ? failed : reason;
             }
         }
 
@@ -203,15 +209,15 @@ final class RedisTransactionBucketStore extends RedisBucketStore implements Leas
                     .toCompletableFuture();
         }
 
-        /** Returns the reason of a discarded transaction: the error of the first write that Redis didn't queue. */
-        private static BackendException reason(List<CompletableFuture<?>> writes, BackendException discarded) {
+        /** Returns the error of the first write that Redis didn't queue or didn't execute; null if there is none. */
+        private static @Nullable BackendException failure(List<CompletableFuture<?>> writes) {
             for (CompletableFuture<?> write : writes) {
                 if (write.isCompletedExceptionally()) {
                     return RedisFailures.of(
                             write.handle((result, failure) -> failure).join());
                 }
             }
-            return discarded;
+            return null;
         }
 
         @Override

@@ -3,14 +3,18 @@ package io.ratelimit.redis;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
+import io.lettuce.core.AclSetuserArgs;
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisCommandExecutionException;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.api.async.RedisAsyncCommands;
+import io.lettuce.core.api.sync.RedisCommands;
 import io.lettuce.core.codec.ByteArrayCodec;
+import io.lettuce.core.protocol.CommandType;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.CompareAndSetBucketStore.BucketName;
@@ -46,6 +50,10 @@ class RedisFailuresTests {
     }
 
     private RedisClient client() {
+        return client(redis);
+    }
+
+    private RedisClient client(TestRedis redis) {
         client = RedisClient.create(RedisURI.create(redis.host(), redis.port()));
         return client;
     }
@@ -100,35 +108,52 @@ class RedisFailuresTests {
         redis.transactionStore(keys, Duration.ofSeconds(20), () -> RedisBucketStore.SERVER_TIME)
                 .take(List.of(one));
         var others = redis.connection().sync();
-        var connection = beforeEachTransaction(() -> {
+        RedisTransactionBucketStore store = storeWithWorkBefore("multi", redis, keys, Duration.ofSeconds(1), () -> {
             others.set(key, others.get(key));
             LockSupport.parkNanos(nanos);
         });
-        DedicatedConnections forestalled =
-                new DedicatedConnections(() -> CompletableFuture.completedFuture(connection));
-        RedisTransactionBucketStore store = new RedisTransactionBucketStore(
-                forestalled,
-                keys,
-                TestRedis.deadline(Duration.ofSeconds(1)),
-                TestRedis.FAILURES,
-                () -> RedisBucketStore.SERVER_TIME);
 
         assertThatThrownBy(() -> store.take(List.of(one))).isInstanceOf(CongestedException.class);
     }
 
+    /** Redis checks the rights again when it executes a transaction, and leaves out a command that was forbidden meanwhile. */
+    @Test
+    void aWriteThatFailsWithinItsTransactionIsNoGrant() {
+        Charge one = Charge.of(ThrottlePolicy.of("all", BucketSpec.of("1/1d")), "", 1);
+        try (TestRedis own = TestRedis.start()) {
+            RedisCommands<byte[], byte[]> admin = own.connection().sync();
+            var store = storeWithWorkBefore("exec", own, TestRedis.keys(), Duration.ofSeconds(20), () -> {
+                await().until(() -> admin.clientList().contains("multi=1"));
+                admin.aclSetuser("default", AclSetuserArgs.Builder.removeCommand(CommandType.SET));
+            });
+            assertThatThrownBy(() -> store.take(List.of(one)))
+                    .is(TestRedis.MISCONFIGURATION)
+                    .hasMessageContaining("ACLs rules changed");
+            close(); // before its server
+        }
+    }
+
+    /** Returns a store with one connection, which does work before each call of one of its methods. */
     @SuppressWarnings("unchecked")
-    private StatefulRedisConnection<byte[], byte[]> beforeEachTransaction(Runnable work) {
-        StatefulRedisConnection<byte[], byte[]> connection = client().connect(ByteArrayCodec.INSTANCE);
+    private RedisTransactionBucketStore storeWithWorkBefore(
+            String called, TestRedis redis, RedisKeys keys, Duration timeout, Runnable work) {
+        StatefulRedisConnection<byte[], byte[]> connection = client(redis).connect(ByteArrayCodec.INSTANCE);
         RedisAsyncCommands<byte[], byte[]> commands = proxy(RedisAsyncCommands.class, (proxy, method, arguments) -> {
-            if (method.getName().equals("multi")) {
+            if (method.getName().equals(called)) {
                 work.run();
             }
             return method.invoke(connection.async(), arguments);
         });
-        return proxy(
+        StatefulRedisConnection<byte[], byte[]> observed = proxy(
                 StatefulRedisConnection.class,
                 (proxy, method, arguments) ->
                         method.getName().equals("async") ? commands : method.invoke(connection, arguments));
+        return new RedisTransactionBucketStore(
+                new DedicatedConnections(() -> CompletableFuture.completedFuture(observed)),
+                keys,
+                TestRedis.deadline(timeout),
+                TestRedis.FAILURES,
+                () -> RedisBucketStore.SERVER_TIME);
     }
 
     private static <T> T proxy(Class<T> type, InvocationHandler handler) {
