@@ -135,7 +135,7 @@ final class ConnectionPool {
         CompletableFuture<Session> opened = open();
         try {
             return call.await(opened.copy());
-        } catch (BackendException late) {
+        } catch (RuntimeException | Error late) {
             opened.thenAccept(this::giveBack);
             throw late;
         }

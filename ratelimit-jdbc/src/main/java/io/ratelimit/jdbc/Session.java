@@ -182,6 +182,10 @@ final class Session {
             return null;
         } catch (SQLException failed) {
             return failed(failed, call);
+        } catch (RuntimeException | Error failed) {
+            discard();
+            close();
+            throw failed;
         }
     }
 

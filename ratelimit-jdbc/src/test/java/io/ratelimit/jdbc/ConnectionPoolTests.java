@@ -227,6 +227,24 @@ class ConnectionPoolTests {
         assertThat(connection.isClosed()).isTrue();
     }
 
+    @Test
+    void aBugInTheCheckOfARestedConnectionEndsTheConnection() throws Exception {
+        boolean[] broken = {false};
+        DataSource source = Replacement.ofStatements(pool(), (statement, arguments) -> {
+            if (broken[0]) {
+                throw new IllegalStateException("a bug of the driver");
+            }
+            return statement;
+        });
+        ConnectionPool connections =
+                new ConnectionPool(source, 1, TIMEOUT, TIMEOUT, Duration.ZERO, (session, call) -> true);
+        connections.fill(call());
+        broken[0] = true;
+        assertThatThrownBy(() -> connections.with(call(), (session, call) -> true))
+                .hasMessage("a bug of the driver");
+        assertThat(connection.isClosed()).isTrue();
+    }
+
     /** As a server that is frozen: it accepts connections, and answers nothing. */
     private DataSource silent(CountDownLatch answered) {
         return new PGSimpleDataSource() {
