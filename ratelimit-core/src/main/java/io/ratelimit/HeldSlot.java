@@ -1,54 +1,72 @@
 package io.ratelimit;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
-/**
- * A slot that a call holds until it is complete. The slot is itself the flag of its release: one object less for each call.
- * Thread-safe.
- */
-final class HeldSlot extends AtomicBoolean {
+/** A slot that a call holds until it is complete. Thread-safe. */
+final class HeldSlot extends Unreleased {
 
-    private static final long serialVersionUID = 1;
+    private static final VarHandle RELEASED;
+
+    static {
+        try {
+            RELEASED = MethodHandles.lookup().findVarHandle(HeldSlot.class, "released", boolean.class);
+        } catch (ReflectiveOperationException impossible) {
+            throw new ExceptionInInitializerError(impossible);
+        }
+    }
 
     /** The start of a call whose time is not measured. */
     private static final long UNMEASURED = Long.MIN_VALUE;
 
-    private final transient PolicyThrottler throttler;
-    private transient @Nullable KeySlots slots;
-    private transient SharedSlots.@Nullable Slot shared;
-    private final transient TimeSource time;
-    private transient long since = UNMEASURED;
+    private final PolicyThrottler throttler;
+    private final InFlightCalls calls;
+    private @Nullable KeySlots slots;
+    private SharedSlots.@Nullable Slot shared;
+    private long since = UNMEASURED;
+    private volatile boolean released;
 
-    HeldSlot(PolicyThrottler throttler, KeySlots slots, TimeSource time) {
-        this(throttler, slots, null, time);
+    HeldSlot(PolicyThrottler throttler, KeySlots slots, InFlightCalls calls) {
+        this(throttler, slots, null, calls);
     }
 
-    HeldSlot(PolicyThrottler throttler, SharedSlots.Slot shared, TimeSource time) {
-        this(throttler, null, shared, time);
+    HeldSlot(PolicyThrottler throttler, SharedSlots.Slot shared, InFlightCalls calls) {
+        this(throttler, null, shared, calls);
     }
 
     private HeldSlot(
-            PolicyThrottler throttler, @Nullable KeySlots slots, SharedSlots.@Nullable Slot shared, TimeSource time) {
+            PolicyThrottler throttler,
+            @Nullable KeySlots slots,
+            SharedSlots.@Nullable Slot shared,
+            InFlightCalls calls) {
         this.throttler = throttler;
         this.slots = slots;
         this.shared = shared;
-        this.time = time;
+        this.calls = calls;
     }
 
     /** Measures the time from now on if it is needed. Precedes the end of the call's decision. */
     void start() {
         if (throttler.measuresHeld()) {
-            since = time.nanoTime();
+            since = calls.time.nanoTime();
         }
     }
 
-    /** Releases the slot, unless it has been released before. */
+    /** Releases the slot, unless it has been released before. If that overflows the stack, the next call releases it. */
     void release() {
-        if (compareAndSet(false, true)) {
+        if (RELEASED.compareAndSet(this, false, true)) {
             long heldNanos = heldNanos();
-            releaseSlot();
+            try {
+                releaseSlots();
+            } catch (StackOverflowError overflow) {
+                synchronized (calls) { // needs no stack
+                    next = calls.unreleased;
+                    calls.unreleased = this;
+                }
+                throw overflow;
+            }
             if (heldNanos != UNMEASURED) {
                 throttler.slots().record(heldNanos);
                 throttler.listener().released(heldNanos);
@@ -57,7 +75,8 @@ final class HeldSlot extends AtomicBoolean {
     }
 
     /** Releases the slot of a call that got no decision, so that nothing else releases it. May be repeated if it failed. */
-    void releaseSlot() {
+    @Override
+    void releaseSlots() {
         KeySlots own = slots;
         SharedSlots.Slot other = shared;
         if (own != null) {
@@ -94,7 +113,7 @@ final class HeldSlot extends AtomicBoolean {
     /** A clock that fails measures nothing, and keeps neither this slot nor the others of the call. */
     private long heldNanos() {
         try {
-            return since == UNMEASURED ? UNMEASURED : time.nanoTime() - since;
+            return since == UNMEASURED ? UNMEASURED : calls.time.nanoTime() - since;
         } catch (RuntimeException | Error broken) {
             return UNMEASURED;
         }

@@ -46,13 +46,13 @@ final class InFlightCalls {
     private static final long GRACE_NANOS = TimeUnit.SECONDS.toNanos(30);
 
     private final Throttlers throttlers;
-    private final TimeSource time;
+    final TimeSource time;
 
     /** A waiting thread ends its wait itself: the waiting threads may be all those that could make the clock's call. */
     private final long graceNanos;
 
-    /** The first of the calls that had too little stack left to release their slots. Written under the lock. */
-    private volatile @Nullable UndecidedSlots unreleased;
+    /** The first of those whose threads had too little stack left to release their slots. Written under the lock. */
+    volatile @Nullable Unreleased unreleased;
 
     InFlightCalls(Throttlers throttlers, TimeSource time) {
         this.throttlers = throttlers;
@@ -86,7 +86,7 @@ final class InFlightCalls {
             return decision;
         } catch (RuntimeException | Error failed) {
             try {
-                call.release();
+                call.releaseSlots();
             } catch (StackOverflowError overflow) {
                 synchronized (this) { // needs no stack
                     call.next = unreleased;
@@ -97,15 +97,29 @@ final class InFlightCalls {
         }
     }
 
-    /** Releases the slots of earlier calls, whose threads had too little stack left for it. */
-    private synchronized void releaseEarlier() {
-        for (UndecidedSlots call = unreleased; call != null; call = unreleased) {
+    /**
+     * Releases the slots of earlier calls, whose threads had too little stack left for it. Without the lock, since a store of
+     * the application may take its time.
+     */
+    private void releaseEarlier() {
+        for (Unreleased slots = nextUnreleased(); slots != null; slots = nextUnreleased()) {
             try {
-                call.release();
+                slots.releaseSlots();
+            } catch (VirtualMachineError lacking) {
+                synchronized (this) {
+                    slots.next = unreleased;
+                    unreleased = slots;
+                }
+                throw lacking;
             } catch (RuntimeException failed) { // as if the call's own thread had released them
             }
-            unreleased = call.next;
         }
+    }
+
+    private synchronized @Nullable Unreleased nextUnreleased() {
+        Unreleased first = unreleased;
+        unreleased = first == null ? null : first.next;
+        return first;
     }
 
     /** Checks that the calls of a policy are counted where its buckets are. */
@@ -141,7 +155,7 @@ final class InFlightCalls {
             if (decision.allowed()) {
                 return decision.holding(held);
             }
-            release();
+            releaseSlots();
             return decision;
         }
 
@@ -218,7 +232,7 @@ final class InFlightCalls {
                     slots = with(slots, slot.fallback() ? answer.asFallback(charge) : answer);
                 }
                 if (slot != null && allowed) {
-                    HeldSlot heldSlot = new HeldSlot(throttlers.of(charge.policy()), slot, time);
+                    HeldSlot heldSlot = new HeldSlot(throttlers.of(charge.policy()), slot, InFlightCalls.this);
                     held = with(held, heldSlot);
                     request.decide(null); // the held slot is released in its place
                     heldSlot.start();
@@ -286,7 +300,7 @@ final class InFlightCalls {
             if (slots == null) {
                 return denied(charge, Outcome.TOO_MANY_IN_FLIGHT);
             }
-            HeldSlot slot = new HeldSlot(throttler, slots, time);
+            HeldSlot slot = new HeldSlot(throttler, slots, InFlightCalls.this);
             held = with(held, slot);
             taken = null;
             slot.start(); // at last, since a clock may throw

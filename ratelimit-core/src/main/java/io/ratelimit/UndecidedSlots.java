@@ -6,7 +6,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** The slots of a call until its decision has them, so that none is lost if the call fails. For one thread at a time. */
-abstract class UndecidedSlots {
+abstract class UndecidedSlots extends Unreleased {
     /*
      * Why a call never leaves a slot behind. Between two statements a thread may find that no memory or no stack is left. So
      * each slot is in a field or a list before anything else is called, and it leaves that place after it was released. A
@@ -27,10 +27,6 @@ abstract class UndecidedSlots {
     /** Null if the call never waits. */
     @Nullable
     Waiting waiting;
-
-    /** The next one of the calls whose slots are still to be released. */
-    @Nullable
-    UndecidedSlots next;
 
     /** The waits of a call for its slots. */
     static final class Waiting {
@@ -71,7 +67,8 @@ abstract class UndecidedSlots {
     }
 
     /** Releases all slots, and leaves the queues. If it fails because of an error, it can be called again. */
-    void release() {
+    @Override
+    void releaseSlots() {
         if (waiting != null) {
             waiting.leave();
         }
@@ -99,7 +96,7 @@ abstract class UndecidedSlots {
     private void releaseHeld(int from) {
         if (from < held.size()) {
             try {
-                held.get(from).releaseSlot();
+                held.get(from).releaseSlots();
             } finally {
                 releaseHeld(from + 1);
             }

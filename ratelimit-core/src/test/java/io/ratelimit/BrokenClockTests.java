@@ -12,7 +12,9 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 import java.util.function.IntSupplier;
 import org.junit.jupiter.api.Test;
@@ -258,6 +260,33 @@ class BrokenClockTests {
         Throttlers both = new Throttlers(List.of(EXPORTS, other), store, clock, ThrottleListener.NONE);
         Decision decision = both.decide(List.of(Charge.of(EXPORTS, "alice", 1), Charge.of(other, "alice", 1)));
         assertThatIllegalStateException().isThrownBy(decision::release);
+        assertThat(slot.released).isEqualTo(1);
+    }
+
+    /** The store takes its time for it, and other calls go on meanwhile. */
+    @Test
+    void aSlotWhoseReleaseOverflowedTheStackIsReleasedByTheNextCall() {
+        AtomicInteger attempts = new AtomicInteger();
+        AtomicReference<Throttler> alice = new AtomicReference<>();
+        SharedSlot slot = new SharedSlot() {
+            @Override
+            public void release() {
+                if (attempts.incrementAndGet() == 1) {
+                    throw new StackOverflowError();
+                }
+                CompletableFuture.runAsync(() -> alice.get().decide(1))
+                        .orTimeout(20, TimeUnit.SECONDS)
+                        .join();
+                super.release();
+            }
+        };
+        alice.set(new Throttlers(List.of(EXPORTS), storeWith(policy -> slot), clock, ThrottleListener.NONE)
+                .get("exports")
+                .forKey("alice"));
+        Decision decision = alice.get().decide(1);
+        assertThatExceptionOfType(StackOverflowError.class).isThrownBy(decision::release);
+        alice.get().decide(1);
+        decision.release();
         assertThat(slot.released).isEqualTo(1);
     }
 
