@@ -61,9 +61,12 @@ final class OpenRequests {
             return; // the clock was closed, and makes its calls early
         }
         scheduled.set(false);
-        open.removeIf(Completion::completeIfLost);
-        if (!open.isEmpty()) {
-            schedule();
+        try {
+            open.removeIf(Completion::completeIfLost);
+        } finally { // a slot of a store of the application may fail
+            if (!open.isEmpty()) {
+                schedule();
+            }
         }
     }
 

@@ -10,6 +10,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.runner.WebApplicationContextRunner;
@@ -21,6 +22,7 @@ import org.springframework.mock.web.MockHttpServletResponse;
 class OpenRequestsTests {
 
     private final Clock clock = new Clock();
+    private boolean broken;
 
     private void openOne() {
         new WebApplicationContextRunner()
@@ -31,7 +33,15 @@ class OpenRequestsTests {
                         RateLimitWebServletAutoConfiguration.class))
                 .withPropertyValues("ratelimit.policies.api.rate=2/1s")
                 .run(context -> {
-                    MockHttpServletRequest request = new MockHttpServletRequest();
+                    MockHttpServletRequest request = new MockHttpServletRequest() {
+                        @Override
+                        public @Nullable Object getAttribute(String name) {
+                            if (broken) {
+                                throw new IllegalArgumentException("broken");
+                            }
+                            return super.getAttribute(name);
+                        }
+                    };
                     MockHttpServletResponse response = new MockHttpServletResponse();
                     request.setAsyncSupported(true);
                     request.startAsync();
@@ -61,6 +71,15 @@ class OpenRequestsTests {
             clock.calls.remove().run();
             assertThat(clock.calls).hasSize(1);
         }
+    }
+
+    @Test
+    void aCheckThatFailsIsMadeAgain() {
+        openOne();
+        broken = true;
+        clock.nanos += Duration.ofSeconds(1).toNanos();
+        assertThatThrownBy(() -> clock.calls.remove().run()).hasMessage("broken");
+        assertThat(clock.calls).hasSize(1);
     }
 
     /** A closed clock makes all pending calls at once, so scheduling another one each time would never end. */
