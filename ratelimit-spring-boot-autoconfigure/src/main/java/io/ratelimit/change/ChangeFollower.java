@@ -288,9 +288,12 @@ final class ChangeFollower {
         }
     }
 
-    /** Applies a change for all instances, unless it was applied before. Returns the reason if it can't be. */
+    /**
+     * Applies a change for all instances, unless it was applied before. One that has ended holds again if the clock of the board
+     * was ahead and is set back. Returns the reason if the change can't be applied.
+     */
     private @Nullable String follow(String text, String signed) {
-        if (signed.equals(followed.get(text))) {
+        if (signed.equals(followed.get(text)) && !limits.hasEnded(Limit.of(text))) {
             return null;
         }
         try {

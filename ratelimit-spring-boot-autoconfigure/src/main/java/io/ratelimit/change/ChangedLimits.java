@@ -10,8 +10,10 @@ import io.ratelimit.change.LimitChanges.Difference;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
@@ -24,8 +26,8 @@ final class ChangedLimits {
     private final Throttlers throttlers;
     private final Map<Limit, DatedChange> changes = new HashMap<>();
 
-    /** The changes for all instances that have ended by their time. They hold again if the clock was wrong then. */
-    private final Map<Limit, DatedChange> ended = new HashMap<>();
+    /** The limits whose change for all instances has ended by its time. It holds again if the clock was wrong then. */
+    private final Set<Limit> ended = new HashSet<>();
 
     ChangedLimits(Throttlers throttlers) {
         this.throttlers = throttlers;
@@ -90,7 +92,7 @@ final class ChangedLimits {
     synchronized void follow(Limit limit, DatedChange change, Instant now) {
         if (change.isPast(now)) {
             end(limit);
-            ended.put(limit, change);
+            ended.add(limit);
         } else {
             apply(limit, change);
         }
@@ -103,31 +105,17 @@ final class ChangedLimits {
         reconfigure(limit, configured);
     }
 
-    /** Ends the changes that are past, and resumes those that no longer are: the clock of the board was ahead and is set back. */
+    /** Returns whether the change of a limit for all instances has ended by its time, and the limit wasn't changed since. */
+    synchronized boolean hasEnded(Limit limit) {
+        return ended.contains(limit) && spec(limit).equals(configured(limit));
+    }
+
     synchronized void endPast(Instant now) {
-        Map.copyOf(ended).forEach((limit, change) -> {
-            if (!change.isPast(now)) {
-                resume(limit, change);
-            }
-        });
         Map.copyOf(changes).forEach((limit, change) -> {
             if (change.isPast(now)) {
                 follow(limit, change, now);
             }
         });
-    }
-
-    /** Applies a change again that had ended, unless the limit was changed by code since. */
-    private void resume(Limit limit, DatedChange change) {
-        ended.remove(limit);
-        try {
-            if (spec(limit).equals(configured(limit))) {
-                apply(limit, change);
-            }
-        } catch (IllegalArgumentException refused) {
-            logger.warn("The change of '" + limit.text() + "' for all instances holds again, as the clock was set back,"
-                    + " but is refused, so the present limit stays: " + refused.getMessage());
-        }
     }
 
     /** Ends the change of a limit for all instances, unless the limit was changed on this instance since. */

@@ -257,6 +257,23 @@ class LimitChangesTests {
     }
 
     @Test
+    void aChangeThatIsRefusedWhenItHoldsAgainIsTriedAgain() {
+        BucketSpec[] refused = {null};
+        throttlers.get("api").checkChanges(policy -> {
+            if (policy.spec().equals(refused[0])) {
+                throw new IllegalArgumentException("refused");
+            }
+        });
+        changeForAll("7", "1h");
+        changes.start();
+        specAt(Duration.ofHours(3));
+        refused[0] = CHANGED;
+        assertThat(specAt(Duration.ZERO)).isEqualTo(CONFIGURED);
+        refused[0] = null;
+        assertThat(specAt(Duration.ZERO)).isEqualTo(CHANGED);
+    }
+
+    @Test
     void aChangeThatWasRemovedAfterItsEndDoesNotHoldAgain() {
         changeForAll("7", "1h");
         changes.start();
