@@ -90,7 +90,8 @@ public final class RequestTier {
                         .thenComparing(tier -> -inFlight(tier.getValue()))
                         .thenComparing(Map.Entry::getKey);
 
-        private volatile Ranking ranking = new Ranking(Map.of(), Map.of());
+        /** Null before the first request: all empty maps are one object, so one of them here would count as ranked. */
+        private volatile @Nullable Ranking ranking;
 
         /** Returns the name of the tier of a user with these roles; null for none. */
         @Nullable
@@ -98,7 +99,7 @@ public final class RequestTier {
             Ranking current = ranking;
             Shares shares = policy.shares();
             Map<String, BucketSpec> tiers = shares == null ? policy.tiers() : shares.guaranteed();
-            if (current.tiers != tiers) {
+            if (current == null || current.tiers != tiers) {
                 current = rank(tiers, shares == null ? Map.of() : shares.leave());
                 ranking = current;
             }

@@ -56,6 +56,7 @@ class TierTests {
                   tiers: { pro: { rate: 10/1h } }
                   tier: role
                   paths: /slots
+                queue: { rate: 10/1h, tier: role, shares: { batch: { leave: 40% } }, paths: /queue }
             """;
 
     @RegisterExtension
@@ -118,6 +119,12 @@ class TierTests {
     }
 
     @Test
+    void aRoleSelectsAShareWhereAllSharesLeave() {
+        assertThat(allowed("/queue", basic("batch"))).isEqualTo(6);
+        assertThat(allowed("/queue", basic("free"))).isEqualTo(4);
+    }
+
+    @Test
     void aTierThatFailsIsTheRateOfThePolicy() {
         assertThat(allowed("/bean", basic("free"))).isEqualTo(1);
     }
@@ -134,7 +141,7 @@ class TierTests {
     @RestController
     static class Api {
 
-        @GetMapping({"/api", "/work", "/bean", "/slots"})
+        @GetMapping({"/api", "/work", "/bean", "/slots", "/queue"})
         String answer() {
             return "done";
         }
