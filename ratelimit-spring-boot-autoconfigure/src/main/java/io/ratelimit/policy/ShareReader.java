@@ -6,6 +6,7 @@ import io.ratelimit.Rate;
 import io.ratelimit.Shares;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.key.KeyPart;
+import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.policy.BackendProperties.BackendKind;
 import io.ratelimit.policy.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.policy.RateLimitProperties.GuaranteedShare;
@@ -48,6 +49,7 @@ record ShareReader(String property, Policy policy, @Nullable BackendKind backend
         excluded.put("shares", policy.guaranteed() != null && !policy.shares().isEmpty());
         excluded.put("tier", policy.guaranteed() != null && policy.tier() != null);
         excluded.put("key", !policy.key().isEmpty());
+        excluded.put("on-missing-key", policy.onMissingKey() != MissingKey.CLIENT_IP);
         excluded.put("tiers", !policy.tiers().isEmpty());
         excluded.put("limit", policy.limit() != null);
         excluded.put(
