@@ -127,11 +127,12 @@ public final class FailoverBucketStore implements BucketStore {
     }
 
     /**
-     * Returns whether a local share of a limit is none, since it is less than one token, or less than one in 365 days. Then
-     * {@link FailureRule#LOCAL} denies every call.
+     * Returns whether a local share of a limit is none, since it is less than the cost of a call, or less than one token in
+     * 365 days. Then {@link FailureRule#LOCAL} denies every call.
      */
-    public static boolean isNone(double localShare, BucketSpec spec) {
-        return new LocalShare(localShare).scaled(spec) == null;
+    public static boolean isNone(double localShare, BucketSpec spec, long cost) {
+        BucketSpec share = new LocalShare(localShare).scaled(spec);
+        return share == null || share.capacity() < cost;
     }
 
     /** Returns the store as a backend with a state. */

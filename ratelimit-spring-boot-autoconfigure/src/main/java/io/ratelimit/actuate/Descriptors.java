@@ -109,7 +109,7 @@ final class Descriptors {
             if (backend == null || policy.mode() == Mode.OFF || backend.state().condition() != Condition.DOWN) {
                 return null;
             }
-            if (rule == FailureRule.LOCAL && !FailoverBucketStore.isNone(share, policy.spec())) {
+            if (rule == FailureRule.LOCAL && !FailoverBucketStore.isNone(share, policy.spec(), 1)) {
                 return new OutageDescriptor(text(rule), share);
             }
             return new OutageDescriptor(text(rule == FailureRule.LOCAL ? FailureRule.DENY : rule), null);

@@ -154,7 +154,7 @@ record PolicyAdvice(RateLimitProperties properties, ConfiguredPolicies policies,
         ThrottlePolicy policy = throttler.policy();
         if (policy.mode() != Mode.OFF) {
             Policy configured = properties.policies().get(policy.name());
-            advice.warn(policy.name(), noShareAlone(throttler, key));
+            advice.warn(policy.name(), noShareAlone(throttler, key, configured));
             advice.warn(policy.name(), reservedCapacity(policy, configured));
             advice.warn(policy.name(), debtor == null ? null : debtOfAll(configured, debtor));
         }
@@ -208,8 +208,7 @@ record PolicyAdvice(RateLimitProperties properties, ConfiguredPolicies policies,
 
     /** If the guaranteed shares reserve the whole bucket, each key has only its own share, and other keys have nothing. */
     private static @Nullable String reservedCapacity(ThrottlePolicy policy, @Nullable Policy configured) {
-        Long constant = configured == null ? null : configured.cost().constant();
-        long cost = constant == null ? 1 : constant;
+        long cost = configured == null ? 1 : configured.cost().minTokens();
         long reserve = policy.shares() == null ? 0 : policy.shares().reserve();
         return policy.shares() != null && policy.spec().capacity() - reserve < cost
                 ? "The guaranteed shares of the throttle policy '<policy>' reserve " + reserve
@@ -221,8 +220,9 @@ record PolicyAdvice(RateLimitProperties properties, ConfiguredPolicies policies,
     }
 
     /** The part of a limit that this instance grants while the backend is unavailable may be none. */
-    private @Nullable String noShareAlone(PolicyThrottler throttler, RequestKey key) {
+    private @Nullable String noShareAlone(PolicyThrottler throttler, RequestKey key, @Nullable Policy configured) {
         ThrottlePolicy policy = throttler.policy();
+        long cost = configured == null ? 1 : configured.cost().minTokens();
         BackendProperties backend = policies.sharedBackend();
         if (throttler.backend() == null || policies.failureRule(policy) != FailureRule.LOCAL) {
             return null;
@@ -232,14 +232,15 @@ record PolicyAdvice(RateLimitProperties properties, ConfiguredPolicies policies,
                         policy.tiers().values().stream(),
                         key.overrides().specs())
                 .flatMap(specs -> specs)
-                .filter(spec -> FailoverBucketStore.isNone(backend.localShare(), spec))
+                .filter(spec -> FailoverBucketStore.isNone(backend.localShare(), spec, cost))
                 .findFirst()
                 .map(spec -> "Throttle policy '<policy>' denies all calls of the limit " + spec
-                        + " while its backend is unavailable, since the share of this instance is less than one"
-                        + " token: 'ratelimit." + (backend instanceof Jdbc ? "jdbc" : "redis")
+                        + " while its backend is unavailable, since the share of this instance is less than "
+                        + (cost == 1 ? "one token" : "the cost, " + cost)
+                        + ": 'ratelimit." + (backend instanceof Jdbc ? "jdbc" : "redis")
                         + ".local-share' is " + backend.localShare()
-                        + ". Set it to 1 divided by the"
-                        + " number of instances, but at least 1 divided by the capacity; or accept this by"
+                        + ". Set it to 1 divided by the number of instances, but at least " + cost
+                        + " divided by the capacity; or accept this by"
                         + " 'ratelimit.policies.<policy>.on-backend-failure: deny'")
                 .orElse(null);
     }

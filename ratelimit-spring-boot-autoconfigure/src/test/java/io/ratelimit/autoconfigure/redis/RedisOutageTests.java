@@ -114,6 +114,7 @@ class RedisOutageTests {
                     network: { key: ip, rate: 20/1h, paths: /b, overrides: [{ keys: [10.0.0.0/8], rate: 3/1h }] }
                     strict: { rate: 1/1h, on-backend-failure: deny, paths: /c }
                     own: { rate: 1/1h, backend: local, paths: /c }
+                    dear: { rate: 100/1h, cost: 6, paths: /d }
                 """)) {
             assertThat(application.status("/a")).isEqualTo(503);
             assertThat(application.status("/b")).isNotIn(429, 503);
@@ -126,6 +127,7 @@ class RedisOutageTests {
                                     + " but at least 1 divided by the capacity; or accept this by"
                                     + " 'ratelimit.policies.rare.on-backend-failure: deny'")
                     .contains("Throttle policy 'network' denies all calls of the limit 3/1h, capacity 3 while its")
+                    .contains("share of this instance is less than the cost, 6: 'ratelimit.redis.local-share' is 0.05")
                     .doesNotContain("'strict' denies")
                     .doesNotContain("'own' denies");
         }
