@@ -154,6 +154,9 @@ final class RateLimitFailureAnalyzers {
         /** The properties whose texts may contain a colon. */
         private static final Set<String> WITH_COLON = Set.of("key", "tier", "limit", "settle");
 
+        private static final String WHOLE_LIST =
+                "Write the whole list from [0] on, without a gap: a source that has one element of a list replaces all of it.";
+
         private final ConfigurationProperty property;
         private final Class<?> owner;
         private final int index;
@@ -215,7 +218,7 @@ final class RateLimitFailureAnalyzers {
             List<String> names = PolicyNames.namesOf(owner);
             String nearest = isNumberOfKeys() ? "for" : NearestName.of(element(name, index), names);
             if (names.contains(element(name, index))) {
-                actions.add(asText());
+                actions.add(isElement() ? WHOLE_LIST : asText());
             } else if (nearest != null && !PolicyNames.hasOtherPrefix(property)) {
                 ConfigurationPropertyName meant = name.chop(index).append(nearest);
                 actions.add("Write '" + meant + "' in place of '" + name.chop(index + 1) + "'.");
@@ -230,6 +233,12 @@ final class RateLimitFailureAnalyzers {
                         + PolicyNames.written(property) + "'.");
             }
             return actions;
+        }
+
+        /** Returns whether the property exists, but is behind a gap in its list: Spring Boot doesn't read it. */
+        private boolean isElement() {
+            int below = property.getName().getNumberOfElements() - index - 1;
+            return below == 0 || below == 1 && property.getName().isLastElementIndexed();
         }
 
         /** Returns what to type in place of properties below one that has a value. */
