@@ -9,6 +9,7 @@ import io.ratelimit.Rate;
 import io.ratelimit.RetryJitter;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.key.KeyPart;
+import io.ratelimit.key.OverrideTable;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.policy.BackendProperties.BackendKind;
@@ -63,7 +64,12 @@ record PolicyReader(
             BackendKind backend = ownStore ? null : requireNonNullElse(policy.backend(), properties.backend());
             String property = RateLimitProperties.property(name);
             ThrottlePolicy read = new PolicyReader(name, property, policy, properties, backend).read();
-            policies.add(new ConfiguredPolicy(policy, read, new OverrideReader(policy, read, ipv6Prefix).read()));
+            OverrideTable overrides = new OverrideReader(policy, read, ipv6Prefix).read();
+            valid(property + ".lease", read.lease(), () -> {
+                checkLease(read, overrides.specs());
+                return read;
+            });
+            policies.add(new ConfiguredPolicy(policy, read, overrides));
         });
         return policies;
     }
@@ -209,14 +215,14 @@ record PolicyReader(
                     property + ".max-cost",
                     maxCost,
                     "max-cost must be between 1 and the capacity of '" + name + "', " + capacity + ", but was "
-                            + maxCost);
+                            + maxCost + ": set 'max-cost: " + capacity + "'");
         }
         if (maxCost == null && cost != null && cost > capacity) {
             throw new InvalidConfigurationPropertyValueException(
                     property + ".cost",
                     cost,
                     "cost must be at most the capacity of '" + name + "', " + capacity + ", but was " + cost
-                            + ": no request could ever be allowed");
+                            + ": no request could ever be allowed: set 'cost: " + capacity + "'");
         }
     }
 
@@ -350,13 +356,7 @@ record PolicyReader(
                             + " in which they reach the backend",
                     "remove '" + property + ".max-wait'");
         }
-        Stream<BucketSpec> overrides = properties.overrides().stream()
-                .filter(override -> override.rate() != null)
-                .map(override -> spec(override.rate(), override.capacity(), properties, property, "this override"));
-        return valid(property + ".lease", lease, () -> {
-            checkLease(policy.withLease(lease), overrides);
-            return policy.withLease(lease);
-        });
+        return policy.withLease(lease);
     }
 
     /** @param action what to do instead of removing the lease */
@@ -369,7 +369,7 @@ record PolicyReader(
     static void checkLease(ThrottlePolicy policy, Stream<BucketSpec> overrides) {
         String lease = "'" + RateLimitProperties.property(policy.name()) + ".lease";
         Stream.of(Stream.of(policy.spec()), policy.tiers().values().stream(), overrides)
-                .flatMap(specs -> specs)
+                .flatMap(specs -> specs.filter(BucketSpec::hasRate))
                 .forEach(spec -> {
                     Duration longest = spec.timeToFull().dividedBy(MIN_LEASES_TO_FULL);
                     if (policy.lease().compareTo(longest) > 0) {

@@ -82,7 +82,8 @@ record FilterRegistrations(RateLimitProperties properties, ApplicationContext ap
                     written,
                     "The order must be greater than " + last + (secured ? ", the order of" : ", the last order before")
                             + " Spring Security, but was " + written
-                            + ": policies after authentication would run before it.");
+                            + ": policies after authentication would run before it. Set it to " + (last + 1)
+                            + " or more.");
         }
         return written == null ? before + 2 : written;
     }

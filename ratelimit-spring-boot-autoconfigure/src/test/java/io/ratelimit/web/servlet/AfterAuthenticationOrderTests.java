@@ -73,10 +73,12 @@ class AfterAuthenticationOrderTests {
                 .havingRootCause()
                 .isInstanceOf(InvalidConfigurationPropertyValueException.class)
                 .withMessageContaining("ratelimit.filter.after-authentication-order")
-                .satisfies(failure -> assertThat(((InvalidConfigurationPropertyValueException) failure).getReason())
-                        .isEqualTo(
-                                "The order must be greater than -101, the last order before Spring Security, but was "
-                                        + order + ": policies after authentication would run before it."));
+                .satisfies(
+                        failure -> assertThat(((InvalidConfigurationPropertyValueException) failure).getReason())
+                                .isEqualTo(
+                                        "The order must be greater than -101, the last order before Spring Security, but was "
+                                                + order
+                                                + ": policies after authentication would run before it. Set it to -100 or more."));
     }
 
     @Test
@@ -86,8 +88,8 @@ class AfterAuthenticationOrderTests {
                 .isThrownBy(() -> TestServer.secured(order, BasicSecurity.class).start())
                 .havingRootCause()
                 .satisfies(failure -> assertThat(((InvalidConfigurationPropertyValueException) failure).getReason())
-                        .startsWith(
-                                "The order must be greater than -100, the order of Spring Security, but was -100:"));
+                        .startsWith("The order must be greater than -100, the order of Spring Security, but was -100:")
+                        .endsWith("Set it to -99 or more."));
     }
 
     @RestController
