@@ -3,13 +3,12 @@ package io.ratelimit.web.servlet;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import jakarta.servlet.FilterChain;
-import jakarta.servlet.ServletException;
+import jakarta.servlet.Filter;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletRequestWrapper;
 import jakarta.servlet.http.HttpServletResponse;
-import java.io.IOException;
 import java.security.Principal;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -19,7 +18,6 @@ import org.springframework.context.ApplicationContextException;
 import org.springframework.context.annotation.Bean;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
-import org.springframework.web.filter.OncePerRequestFilter;
 
 /** Applications that authenticate in their own filter. */
 class AfterAuthenticationOrderTests {
@@ -92,6 +90,20 @@ class AfterAuthenticationOrderTests {
                         .endsWith("Set it to -99 or more."));
     }
 
+    /** Returns a filter that answers 401 where the authentication returns null. */
+    static FilterRegistrationBean<Filter> filter(UnaryOperator<HttpServletRequest> authentication) {
+        FilterRegistrationBean<Filter> registration = new FilterRegistrationBean<>((request, response, chain) -> {
+            HttpServletRequest authenticated = authentication.apply((HttpServletRequest) request);
+            if (authenticated == null) {
+                ((HttpServletResponse) response).setStatus(401);
+            } else {
+                chain.doFilter(authenticated, response);
+            }
+        });
+        registration.setOrder(10);
+        return registration;
+    }
+
     @RestController
     static class OwnAuthentication {
 
@@ -101,32 +113,20 @@ class AfterAuthenticationOrderTests {
         }
 
         @Bean
-        FilterRegistrationBean<OncePerRequestFilter> ownAuthentication() {
-            FilterRegistrationBean<OncePerRequestFilter> registration =
-                    new FilterRegistrationBean<>(new OncePerRequestFilter() {
-                        @Override
-                        protected void doFilterInternal(
-                                HttpServletRequest request, HttpServletResponse response, FilterChain chain)
-                                throws ServletException, IOException {
-                            String user = request.getHeader("X-User");
-                            if (user == null) {
-                                response.setStatus(401);
-                            } else {
-                                chain.doFilter(as(user, request), response);
-                            }
-                        }
-                    });
-            registration.setOrder(10);
-            return registration;
+        FilterRegistrationBean<Filter> ownAuthentication() {
+            return filter(OwnAuthentication::authenticated);
         }
 
-        private static HttpServletRequest as(String user, HttpServletRequest request) {
-            return new HttpServletRequestWrapper(request) {
-                @Override
-                public Principal getUserPrincipal() {
-                    return () -> user;
-                }
-            };
+        private static HttpServletRequest authenticated(HttpServletRequest request) {
+            String user = request.getHeader("X-User");
+            return user == null
+                    ? null
+                    : new HttpServletRequestWrapper(request) {
+                        @Override
+                        public Principal getUserPrincipal() {
+                            return () -> user;
+                        }
+                    };
         }
     }
 }

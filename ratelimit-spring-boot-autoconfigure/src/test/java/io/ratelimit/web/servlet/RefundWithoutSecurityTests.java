@@ -2,12 +2,9 @@ package io.ratelimit.web.servlet;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import jakarta.servlet.FilterChain;
-import jakarta.servlet.ServletException;
+import jakarta.servlet.Filter;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletRequestWrapper;
-import jakarta.servlet.http.HttpServletResponse;
-import java.io.IOException;
 import java.security.Principal;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -16,7 +13,6 @@ import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
-import org.springframework.web.filter.OncePerRequestFilter;
 
 /** {@code refund-on: authenticated} where the application authenticates in a filter of its own. */
 class RefundWithoutSecurityTests {
@@ -52,37 +48,25 @@ class RefundWithoutSecurityTests {
         }
 
         @Bean
-        FilterRegistrationBean<OncePerRequestFilter> ownAuthentication() {
-            FilterRegistrationBean<OncePerRequestFilter> registration =
-                    new FilterRegistrationBean<>(new OncePerRequestFilter() {
-                        @Override
-                        protected void doFilterInternal(
-                                HttpServletRequest request, HttpServletResponse response, FilterChain chain)
-                                throws ServletException, IOException {
-                            String user = request.getHeader("X-User");
-                            if (user.equals("wrong")) {
-                                response.setStatus(401);
-                            } else {
-                                chain.doFilter(as(user, request), response);
-                            }
-                        }
-                    });
-            registration.setOrder(10);
-            return registration;
+        FilterRegistrationBean<Filter> ownAuthentication() {
+            return AfterAuthenticationOrderTests.filter(OwnAuthentication::authenticated);
         }
 
-        private static HttpServletRequest as(String user, HttpServletRequest request) {
-            return new HttpServletRequestWrapper(request) {
-                @Override
-                public Principal getUserPrincipal() {
-                    return user.equals("principal") ? () -> user : null;
-                }
+        private static HttpServletRequest authenticated(HttpServletRequest request) {
+            String user = request.getHeader("X-User");
+            return user.equals("wrong")
+                    ? null
+                    : new HttpServletRequestWrapper(request) {
+                        @Override
+                        public Principal getUserPrincipal() {
+                            return user.equals("principal") ? () -> user : null;
+                        }
 
-                @Override
-                public String getRemoteUser() {
-                    return user.equals("nobody") ? null : user;
-                }
-            };
+                        @Override
+                        public String getRemoteUser() {
+                            return user.equals("nobody") ? null : user;
+                        }
+                    };
         }
     }
 }
