@@ -2,6 +2,7 @@ package io.ratelimit.policy;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.autoconfigure.CapturedStart;
 import io.ratelimit.autoconfigure.YamlApplication;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import java.io.IOException;
@@ -13,22 +14,16 @@ import java.util.Locale;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
-import org.junit.jupiter.api.extension.ExtendWith;
-import org.junit.jupiter.api.io.TempDir;
-import org.springframework.boot.test.system.CapturedOutput;
-import org.springframework.boot.test.system.OutputCaptureExtension;
 
 /**
  * Tries the examples of the documentation. An application starts with each block of {@code yaml}, and a block of
  * {@code log} after it is what it logs; with {@code yaml fails} it doesn't, and the block after it is the report. A block of
  * {@code properties} after it means the same.
  */
-@ExtendWith(OutputCaptureExtension.class)
-class DocumentationTests {
+class DocumentationTests extends CapturedStart {
 
     private static final Path ROOT = Path.of("..");
     private static final Path REFERENCE = ROOT.resolve("docs/configuration.md");
@@ -40,16 +35,6 @@ class DocumentationTests {
     private static final Pattern VERSION =
             Pattern.compile("[-:>](\\d+\\.\\d+\\.\\d+(?:-SNAPSHOT)?)(?:</version>|\"\\)|\\.jar)");
     private static final Pattern ROW = Pattern.compile("(?m)^\\| `([a-z-]+)` \\|");
-
-    @TempDir
-    private Path directory;
-
-    private CapturedOutput output;
-
-    @BeforeEach
-    void capture(CapturedOutput output) {
-        this.output = output;
-    }
 
     @TestFactory
     Stream<DynamicTest> theExamplesWork() throws IOException {

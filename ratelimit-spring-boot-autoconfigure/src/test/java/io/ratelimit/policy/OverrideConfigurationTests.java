@@ -4,39 +4,21 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.autoconfigure.CapturedStart;
 import io.ratelimit.autoconfigure.YamlApplication;
 import io.ratelimit.policy.RateLimitProperties.OverrideEntry;
 import io.ratelimit.policy.RateLimitProperties.OverrideEntry.Text;
-import java.nio.file.Path;
 import java.util.List;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.extension.ExtendWith;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.springframework.boot.test.system.CapturedOutput;
-import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ConfigurableApplicationContext;
 
 /** The reading of {@code overrides}. */
-@ExtendWith(OutputCaptureExtension.class)
-class OverrideConfigurationTests {
-
-    private static final String AT = "ratelimit.policies.api.overrides[0]";
+class OverrideConfigurationTests extends CapturedStart {
 
     private static final String OVERRIDE = "RATELIMIT_POLICIES_API_OVERRIDES_0_";
-
-    @TempDir
-    private Path directory;
-
-    private CapturedOutput output;
-
-    @BeforeEach
-    void capture(CapturedOutput output) {
-        this.output = output;
-    }
 
     @ParameterizedTest
     @CsvSource(

@@ -4,33 +4,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Throttlers;
+import io.ratelimit.autoconfigure.CapturedStart;
 import io.ratelimit.autoconfigure.YamlApplication;
-import java.nio.file.Path;
 import java.util.Map;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.extension.ExtendWith;
-import org.junit.jupiter.api.io.TempDir;
-import org.springframework.boot.test.system.CapturedOutput;
-import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ConfigurableApplicationContext;
 
 /** The reading of {@code tiers} and {@code tier}. */
-@ExtendWith(OutputCaptureExtension.class)
-class TierConfigurationTests {
+class TierConfigurationTests extends CapturedStart {
 
     private static final String API = "ratelimit.policies.api";
     private static final String YAML = API + ": { rate: 5/s, tiers: { pro-plus: { rate: 50/s } }, tier: role }";
-
-    @TempDir
-    private Path directory;
-
-    private CapturedOutput output;
-
-    @BeforeEach
-    void capture(CapturedOutput output) {
-        this.output = output;
-    }
 
     private static Map<String, BucketSpec> tiers(YamlApplication application) {
         try (ConfigurableApplicationContext context = application.start()) {
