@@ -17,56 +17,45 @@ import java.util.Locale;
 record InFlightResults(List<Measurement> slots, Samples load, Samples http, Samples soak) {
 
     void write(Markdown text) {
-        if (!slots.isEmpty()) {
-            text.table(
-                    "A slot taken and released, one thread",
-                    "keys, limiter",
-                    "ns",
-                    "±",
-                    "to the map of counters",
-                    "bytes");
-            for (Measurement one : slots) {
-                text.row(
-                        String.join(", ", one.parameters()).toLowerCase(Locale.ROOT),
-                        number(one.nanos(), 1),
-                        number(one.error(), 1),
-                        ratio(toMapOfCounters(one)),
-                        number(one.bytes(), 0));
-            }
+        text.table(
+                "A slot taken and released, one thread", "keys, limiter", "ns", "±", "to the map of counters", "bytes");
+        for (Measurement one : slots) {
+            text.row(
+                    String.join(", ", one.parameters()).toLowerCase(Locale.ROOT),
+                    number(one.nanos(), 1),
+                    number(one.error(), 1),
+                    ratio(toMapOfCounters(one)),
+                    number(one.bytes(), 0));
         }
-        if (!load.variants().isEmpty()) {
-            text.table(
-                    "Slots of three processes on a local Redis",
-                    "load, way",
-                    "calls of Redis a request",
-                    "% denied",
-                    "% denied though a slot was free",
-                    "at most beyond the limit",
-                    "requests");
-            for (String variant : load.variants()) {
-                text.row(
-                        variant,
-                        number(load.median(variant, 0), 2),
-                        number(load.median(variant, 1), 1),
-                        number(load.median(variant, 2), 1),
-                        number(load.median(variant, 3), 0),
-                        number(load.median(variant, 4), 0));
-            }
+        text.table(
+                "Slots of three processes on a local Redis",
+                "load, way",
+                "calls of Redis a request",
+                "% denied",
+                "% denied though a slot was free",
+                "at most beyond the limit",
+                "requests");
+        for (String variant : load.variants()) {
+            text.row(
+                    variant,
+                    number(load.median(variant, 0), 2),
+                    number(load.median(variant, 1), 1),
+                    number(load.median(variant, 2), 1),
+                    number(load.median(variant, 3), 0),
+                    number(load.median(variant, 4), 0));
         }
-        if (!http.variants().isEmpty()) {
-            text.table(
-                    "HTTP, a limit of requests in flight or one rate more beside three rates",
-                    "variant",
-                    "CPU µs a request",
-                    "quartiles",
-                    "to without it");
-            for (String variant : http.variants()) {
-                text.row(
-                        variant,
-                        number(http.median(variant, 0), 1),
-                        http.quartiles(variant, 0, 1),
-                        number(http.medianRatio(variant, "ratelimit-allowed", 0), 3) + " ×");
-            }
+        text.table(
+                "HTTP, a limit of requests in flight or one rate more beside three rates",
+                "variant",
+                "CPU µs a request",
+                "quartiles",
+                "to without it");
+        for (String variant : http.variants()) {
+            text.row(
+                    variant,
+                    number(http.median(variant, 0), 1),
+                    http.quartiles(variant, 0, 1),
+                    number(http.medianRatio(variant, "ratelimit-allowed", 0), 3) + " ×");
         }
         for (String requests : soak.variants()) {
             text.table(

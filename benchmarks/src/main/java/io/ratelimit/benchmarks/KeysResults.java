@@ -15,9 +15,6 @@ import java.util.Locale;
 record KeysResults(List<Measurement> cold, List<Measurement> touched) {
 
     void write(Markdown text) {
-        if (cold.isEmpty()) {
-            return;
-        }
         text.table(
                 "Many keys, two threads",
                 "keys, limiter, order",

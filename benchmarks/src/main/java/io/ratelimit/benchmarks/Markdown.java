@@ -2,24 +2,34 @@ package io.ratelimit.benchmarks;
 
 import java.util.Locale;
 
-/** Text with tables. A number that isn't one is a dash. */
+/** Text with tables. A number that isn't one is a dash, and a table without rows is left out. */
 final class Markdown {
 
     private final StringBuilder text = new StringBuilder();
+    private String head = "";
 
     Markdown line(String line) {
         text.append(line).append('\n');
         return this;
     }
 
-    /** A heading and the head of a table. */
-    Markdown table(String heading, String... columns) {
-        line("").line("## " + heading).line("").line("| " + String.join(" | ", columns) + " |");
-        return line("|" + "---|".repeat(columns.length));
+    /** Begins a table. Its heading comes with the first row. */
+    void table(String heading, String... columns) {
+        head = "\n## " + heading + "\n\n| " + String.join(" | ", columns) + " |\n|" + "---|".repeat(columns.length)
+                + "\n";
     }
 
-    Markdown row(String... cells) {
-        return line("| " + String.join(" | ", cells) + " |");
+    void row(String... cells) {
+        text.append(head);
+        head = "";
+        line("| " + String.join(" | ", cells) + " |");
+    }
+
+    /** A paragraph about the table before, if it has rows. */
+    void note(String note) {
+        if (head.isEmpty()) {
+            line("").line(note);
+        }
     }
 
     /** A number with so many digits after the point. */

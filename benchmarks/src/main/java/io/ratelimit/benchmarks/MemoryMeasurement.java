@@ -32,7 +32,7 @@ public final class MemoryMeasurement {
     }
 
     /** After what others do in the background: Caffeine puts its own notes in order. */
-    static long usedHeap() throws InterruptedException {
+    private static long usedHeap() throws InterruptedException {
         Runtime runtime = Runtime.getRuntime();
         for (int i = 0; i < 3; i++) {
             System.gc();

@@ -150,19 +150,13 @@ record Results(
     private static void bucket(Markdown text, String heading, List<Measurement> measurements) {
         Measurement denied = Measurement.of(measurements, "nanoTime");
         Measurement allowed = Measurement.of(measurements, "nanoTimeAndCompareAndSet");
-        if (measurements.isEmpty()) {
-            return;
-        }
         text.table(heading, "call", "ns", "±", "to the floor", "bytes");
         for (Measurement one : measurements) {
-            row(text, one, one.ratioTo(one.name().endsWith("Allowed") ? allowed : denied));
+            row(text, one, ratio(one.ratioTo(one.name().endsWith("Allowed") ? allowed : denied)));
         }
     }
 
     private void striped(Markdown text) {
-        if (striped.values().stream().allMatch(List::isEmpty)) {
-            return;
-        }
         text.table("One limit, several threads", "load, stripes", "threads", "ns", "±", "to one bucket", "bytes");
         striped.forEach((count, measurements) -> measurements.forEach(one -> text.row(
                 String.join(", ", one.parameters()).toLowerCase(Locale.ROOT),
@@ -174,24 +168,16 @@ record Results(
                 number(one.bytes(), 0))));
     }
 
-    private static void row(Markdown text, Measurement one, double ratio) {
-        text.row(one.label(), number(one.nanos(), 1), number(one.error(), 1), ratio(ratio), number(one.bytes(), 0));
+    private static void row(Markdown text, Measurement one, String compared) {
+        text.row(one.label(), number(one.nanos(), 1), number(one.error(), 1), compared, number(one.bytes(), 0));
     }
 
     private void filter(Markdown text) {
-        if (filter.isEmpty()) {
-            return;
-        }
         text.table("The filters", "request", "ns", "±", "beyond stubs and clock", "bytes");
         for (Measurement one : filter) {
-            text.row(
-                    one.label(),
-                    number(one.nanos(), 1),
-                    number(one.error(), 1),
-                    one.name().equals("answer") ? number(beyondFloor(one), 0) : "",
-                    number(one.bytes(), 0));
+            row(text, one, one.name().equals("answer") ? number(beyondFloor(one), 0) : "");
         }
-        text.line("").line("The bytes where no policy denies: [ALLOCATION.md](ALLOCATION.md).");
+        text.note("The bytes where no policy denies: [ALLOCATION.md](ALLOCATION.md).");
     }
 
     /** Returns the cost of a request through both filters, without the stubs and one clock read for each filter. */
@@ -202,9 +188,6 @@ record Results(
 
     /** The parameters are how many, and of what. */
     private void growth(Markdown text) {
-        if (growth.isEmpty()) {
-            return;
-        }
         text.table(
                 "Growth, an allowed request through both filters",
                 "of",
@@ -230,27 +213,16 @@ record Results(
     }
 
     private void annotation(Markdown text) {
-        if (annotation.isEmpty()) {
-            return;
-        }
         text.table("Annotated methods", "call", "ns", "±", "beyond the proxy alone", "bytes");
         double proxied = Measurement.of(annotation, "proxied").nanos();
         for (Measurement one : annotation) {
-            text.row(
-                    one.label(),
-                    number(one.nanos(), 1),
-                    number(one.error(), 1),
-                    number(one.nanos() - proxied, 0),
-                    number(one.bytes(), 0));
+            row(text, one, number(one.nanos() - proxied, 0));
         }
     }
 
     /** @param base returns the decision that another one is compared with */
     private static void beyond(
             Markdown text, String title, List<Measurement> decisions, UnaryOperator<Measurement> base) {
-        if (decisions.isEmpty()) {
-            return;
-        }
         text.table(title, "decision", "ns", "±", "beyond the plain decision", "to it", "bytes");
         for (Measurement one : decisions) {
             text.row(
@@ -274,9 +246,6 @@ record Results(
     }
 
     private void sharedDenied(Markdown text) {
-        if (sharedDenied.values().stream().allMatch(List::isEmpty)) {
-            return;
-        }
         text.table("Denials of one limit, several threads", "limit", "threads", "ns", "±", "to one bucket", "bytes");
         sharedDenied.forEach((count, measurements) -> measurements.forEach(one -> text.row(
                 one.parameters().get(0).equals(SharesBenchmark.Way.DENIED.name()) ? "guaranteed shares" : "one bucket",
@@ -297,9 +266,6 @@ record Results(
     }
 
     private void memory(Markdown text) {
-        if (memory.variants().isEmpty()) {
-            return;
-        }
         text.table("Memory of a million idle keys", "limiter", "bytes a key beside its text");
         for (String limiter : memory.variants()) {
             text.row(limiter.toLowerCase(Locale.ROOT), number(memory.median(limiter, 0), 0));
@@ -307,9 +273,6 @@ record Results(
     }
 
     private void http(Markdown text) {
-        if (http.variants().isEmpty()) {
-            return;
-        }
         text.table("HTTP", "variant", "CPU µs a request", "quartiles", "to no limits", "requests a second");
         for (String variant : http.variants()) {
             text.row(
@@ -319,10 +282,9 @@ record Results(
                     ratio(cpu(variant)),
                     number(http.median(variant, 1), 0));
         }
-        text.line("")
-                .line(
-                        "The CPU is that of the process without the threads of the JIT compiler. `fixed-allowed` and `fixed-refused`"
-                                + " are the floor: the headers, and the refusal, of `ratelimit` from a filter that limits nothing.");
+        text.note(
+                "The CPU is that of the process without the threads of the JIT compiler. `fixed-allowed` and `fixed-refused`"
+                        + " are the floor: the headers, and the refusal, of `ratelimit` from a filter that limits nothing.");
     }
 
     /** The CPU of a request, to that of one without limits. */
@@ -331,9 +293,6 @@ record Results(
     }
 
     private void shares(Markdown text) {
-        if (shares.variants().isEmpty()) {
-            return;
-        }
         text.table("One limit, 20 tenants", "demand, way", "% of the limit used", "% denied within their share");
         for (String variant : shares.variants()) {
             text.row(variant, number(shares.median(variant, 0), 1), number(shares.median(variant, 1), 1));
@@ -341,9 +300,6 @@ record Results(
     }
 
     private void shaping(Markdown text) {
-        if (shaping.variants().isEmpty()) {
-            return;
-        }
         text.table("Shaped streams, ten seconds", "stream", "bytes a second", "% off");
         for (String variant : shaping.variants()) {
             text.row(variant, number(shaping.median(variant, 0), 0), number(shaping.median(variant, 1), 2));
@@ -351,9 +307,6 @@ record Results(
     }
 
     private void startup(Markdown text) {
-        if (startup.variants().isEmpty()) {
-            return;
-        }
         text.table("Start-up", "variant", "ms", "quartiles", "beyond no limits", "quartiles beyond", "process, ms");
         for (String variant : startup.variants()) {
             text.row(
@@ -364,9 +317,8 @@ record Results(
                     startup.quartilesOfDifference(variant, "without", 0, 0),
                     number(startup.median(variant, 1), 0));
         }
-        text.line("")
-                .line("`classes` loads the classes of `ratelimit` and creates none of its beans. "
-                        + "`yaml-10000` has the YAML of `overrides-10000`, and nobody reads it. They are floors.");
+        text.note("`classes` loads the classes of `ratelimit` and creates none of its beans. "
+                + "`yaml-10000` has the YAML of `overrides-10000`, and nobody reads it. They are floors.");
     }
 
     /** The milliseconds that an application starts later than one without limits. */
