@@ -42,7 +42,7 @@ final class LocalBucketStore implements BucketStore {
     }
 
     private Decision take(List<Charge> charges, boolean ahead) {
-        long nanos = clock.now();
+        long nanos = clock.nanoTime();
         if (charges.size() == 1) {
             return Decision.of(List.of(take(charges.get(0), ahead, nanos)));
         }
@@ -82,7 +82,7 @@ final class LocalBucketStore implements BucketStore {
             if (wait > 0) {
                 buckets.keep(charge, bucket, wait);
             }
-            nanos = clock.now();
+            nanos = clock.nanoTime();
             bucket = buckets.bucket(charge, nanos);
             returned = bucket.returned();
             taken = bucket.take(charge.cost(), nanos, wait);
@@ -102,7 +102,7 @@ final class LocalBucketStore implements BucketStore {
 
     /** Peeks at the buckets beside the one that denied, so that the decision names every bucket that is short. */
     private void peekOthers(List<Charge> charges, Answer[] answers, int denied, boolean ahead) {
-        long nanos = clock.now();
+        long nanos = clock.nanoTime();
         for (int i = 0; i < answers.length; i++) {
             if (i != denied) {
                 answers[i] = peek(charges.get(i), ahead, nanos);
@@ -171,7 +171,7 @@ final class LocalBucketStore implements BucketStore {
             giveBack(taken, cost);
         } else if (more > 0 && taken.charge().spec().hasRate()) {
             Lanes lanes = buckets(taken.policy()).lanes();
-            lanes.pay(taken.charge(), clock.now());
+            lanes.pay(taken.charge(), clock.nanoTime());
             owe(taken, more);
             Share share = taken.charge().share();
             if (share != null && taken.receipt() instanceof LaneReceipt) {
@@ -187,7 +187,7 @@ final class LocalBucketStore implements BucketStore {
      * could expire between the two steps.
      */
     private void owe(Answer taken, long tokens) {
-        long now = clock.now();
+        long now = clock.nanoTime();
         if (taken.receipt() instanceof Receipt receipt
                 && ExpiringBuckets.isYoung(receipt.state(), clock)
                 && receipt.state().take(tokens, now, 0) >= 0) {
@@ -196,7 +196,7 @@ final class LocalBucketStore implements BucketStore {
         PolicyBuckets buckets = buckets(taken.policy());
         long missing = BucketState.CLOSED;
         while (missing == BucketState.CLOSED) {
-            long nanos = clock.now();
+            long nanos = clock.nanoTime();
             BucketState bucket = buckets.bucketToOwe(taken, nanos);
             boolean overflow = buckets.isOverflow(bucket);
             long debt = overflow ? 0 : bucket.debtNanos(tokens, nanos);
@@ -212,7 +212,7 @@ final class LocalBucketStore implements BucketStore {
 
     @Override
     public BucketSnapshot snapshot(Charge charge) {
-        long nanos = clock.now();
+        long nanos = clock.nanoTime();
         Share share = charge.share();
         BucketSpec lane = share == null ? null : share.guaranteed();
         PolicyBuckets buckets = buckets(charge.policy());
@@ -253,7 +253,7 @@ final class LocalBucketStore implements BucketStore {
 
     @Override
     public long size(ThrottlePolicy policy) {
-        clock.now(); // moves the clock of expiry on: without calls nothing else does
+        clock.nanoTime(); // moves the clock of expiry on: without calls nothing else does
         return buckets(policy).size();
     }
 
@@ -274,18 +274,14 @@ final class LocalBucketStore implements BucketStore {
         }
 
         /** Reads the time source, and moves this clock on if it is a second late. */
-        long now() {
+        @Override
+        public long nanoTime() {
             long nanos = time.nanoTime();
             long seen = latest.get();
             while (nanos - seen >= STEP && !latest.compareAndSet(seen, nanos)) {
                 seen = latest.get();
             }
             return nanos;
-        }
-
-        @Override
-        public long nanoTime() {
-            return now();
         }
 
         @Override
@@ -306,7 +302,7 @@ final class LocalBucketStore implements BucketStore {
         @Override
         public Future<?> schedule(Executor executor, Runnable cleanUp, long delay, TimeUnit unit) {
             Runnable onTime = () -> {
-                now();
+                nanoTime();
                 cleanUp.run();
             };
             return Scheduler.systemScheduler().schedule(executor, onTime, delay, unit);

@@ -16,10 +16,10 @@ class BucketClockTests {
     @Test
     void movesWithACallWhenItIsASecondLate() {
         time.advance(Duration.ofMillis(999));
-        assertThat(clock.now()).isEqualTo(time.nanoTime());
+        assertThat(clock.nanoTime()).isEqualTo(time.nanoTime());
         assertThat(clock.read()).isZero();
         time.advance(Duration.ofMillis(1));
-        assertThat(clock.now()).isEqualTo(time.nanoTime());
+        assertThat(clock.nanoTime()).isEqualTo(time.nanoTime());
         assertThat(clock.read()).isEqualTo(time.nanoTime());
     }
 
@@ -38,7 +38,7 @@ class BucketClockTests {
         Scheduler soon =
                 (executor, cleanUp, delay, unit) -> clock.schedule(executor, cleanUp, 1, TimeUnit.MILLISECONDS);
         PolicyBuckets buckets = new PolicyBuckets(10, SipHash.withRandomKey(), clock, soon, time);
-        BucketState bucket = buckets.bucket(Charge.of(policy, "alice", 1), clock.now());
+        BucketState bucket = buckets.bucket(Charge.of(policy, "alice", 1), clock.nanoTime());
 
         time.advance(Duration.ofMinutes(2));
 

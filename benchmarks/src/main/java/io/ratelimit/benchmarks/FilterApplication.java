@@ -66,10 +66,6 @@ public class FilterApplication {
             @Value("${" + MAPPINGS + ":/api/resource%d,/api/resource%d/{id}}") String patterns,
             @Value("${" + COUNT + ":25}") int count)
             throws NoSuchMethodException {
-        return mappingsOf(patterns, count);
-    }
-
-    static RequestMappingHandlerMapping mappingsOf(String patterns, int count) throws NoSuchMethodException {
         RequestMappingHandlerMapping mappings = new RequestMappingHandlerMapping();
         for (String pattern : patterns.split(",")) {
             for (int i = 0; i < count; i++) {
