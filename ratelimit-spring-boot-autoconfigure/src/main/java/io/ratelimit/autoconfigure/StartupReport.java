@@ -15,11 +15,8 @@ import io.ratelimit.policy.RateLimitConfigurationException;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.policy.RateLimitProperties.RejectionDelay;
-import java.util.ArrayList;
-import java.util.Collection;
 import java.util.Collections;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -86,7 +83,7 @@ class StartupReport implements SmartInitializingSingleton {
             usualPlace = usualPlace();
             logger.info(summary(address()));
         }
-        for (PolicyThrottler throttler : inOrder()) {
+        for (PolicyThrottler throttler : throttlers.all()) {
             String line = line(throttler.policy());
             if (line != null) {
                 logger.info(line);
@@ -134,23 +131,6 @@ class StartupReport implements SmartInitializingSingleton {
             count += throttler.policy().mode() == mode ? 1 : 0;
         }
         return count;
-    }
-
-    /** Returns all policies in the order of the configuration, followed by those of annotations and of code. */
-    private Collection<PolicyThrottler> inOrder() {
-        Map<String, PolicyThrottler> byName = new LinkedHashMap<>();
-        for (PolicyThrottler throttler : throttlers.all()) {
-            byName.put(throttler.policy().name(), throttler);
-        }
-        List<PolicyThrottler> inOrder = new ArrayList<>();
-        for (String name : properties.policies().keySet()) {
-            PolicyThrottler configured = byName.remove(name);
-            if (configured != null) {
-                inOrder.add(configured);
-            }
-        }
-        inOrder.addAll(byName.values());
-        return inOrder;
     }
 
     private String line(AnnotatedPolicy limit, ThrottlePolicy policy, RateLimitedOperations operations) {
