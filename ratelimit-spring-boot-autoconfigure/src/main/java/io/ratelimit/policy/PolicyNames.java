@@ -82,7 +82,7 @@ final class PolicyNames {
             checkName(name, POLICIES.substring(0, POLICIES.length() - 1) + "[" + name + "]");
         }
         checkTwins("policy", "throttle policies", POLICIES, names);
-        new EnvironmentPolicies(names, environment).check(sources);
+        new OutsideProperties(names, environment).check(sources);
     }
 
     private static List<EnumerablePropertySource<?>> sources(ConfigurableEnvironment environment) {

@@ -4,6 +4,7 @@ import io.ratelimit.policy.RateLimitProperties.GuaranteedShare;
 import io.ratelimit.policy.RateLimitProperties.NamedShare;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.policy.RateLimitProperties.Tier;
+import java.lang.reflect.Parameter;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -11,10 +12,13 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
 import org.springframework.boot.context.properties.source.ConfigurationPropertySource;
@@ -26,15 +30,25 @@ import org.springframework.core.env.PropertySource;
 import org.springframework.core.env.StandardEnvironment;
 
 /**
- * Checks environment variables and system properties: each must set a property of a policy that the application's
- * configuration contains. An environment variable can't contain a dash, so {@code RATELIMIT_POLICIES_PERUSER_RATE} would
- * change {@code per-user} and add {@code peruser}. {@code RATELIMIT_POLICIES_LOGNI_RATE} would add a policy for the whole
- * site, and {@code RATELIMIT_POLICIES_LOGIN_RAET} would do nothing.
+ * Checks environment variables and system properties. Each one below {@code ratelimit.policies} must set a property of a policy
+ * that the application's configuration contains. An environment variable can't contain a dash, so
+ * {@code RATELIMIT_POLICIES_PERUSER_RATE} would change {@code per-user} and add {@code peruser}.
+ * {@code RATELIMIT_POLICIES_LOGNI_RATE} would add a policy for the whole site, and {@code RATELIMIT_POLICIES_LOGIN_RAET} would
+ * do nothing.
+ *
+ * <p>Any other one below {@code ratelimit} is only warned of if it sets nothing and its name is close to a property's. Spring
+ * Boot ignores unknown names in these sources, and Kubernetes sets {@code RATELIMIT_SERVICE_HOST} for a service
+ * {@code ratelimit}.
  */
-record EnvironmentPolicies(Set<String> names, ConfigurableEnvironment environment) {
+record OutsideProperties(Set<String> names, ConfigurableEnvironment environment) {
+
+    private static final Log logger = LogFactory.getLog(OutsideProperties.class);
 
     private static final Set<String> OUTSIDE =
             Set.of(PolicyNames.ENVIRONMENT, StandardEnvironment.SYSTEM_PROPERTIES_PROPERTY_SOURCE_NAME);
+    private static final String OURS = RateLimitProperties.PREFIX + "_";
+    private static final String POLICIES = "policies";
+    private static final Pattern INDEXES = Pattern.compile("([_\\[]\\d+]?)+$");
 
     /**
      * Checks the properties of all sources that are outside the configuration. Mostly there are none, so the names of all
@@ -45,8 +59,13 @@ record EnvironmentPolicies(Set<String> names, ConfigurableEnvironment environmen
     void check(List<EnumerablePropertySource<?>> sources) {
         for (EnumerablePropertySource<?> source : sources) {
             if (isOutside(source)) {
-                MisspeltVariables.warn(source);
-                List<String> properties = propertiesOfPolicies(source);
+                List<String> others = below(OURS, source).stream()
+                        .filter(name -> !PolicyNames.plain(name).startsWith(OURS + POLICIES))
+                        .toList();
+                if (!others.isEmpty()) {
+                    warnOfMisspelt(others, source);
+                }
+                List<String> properties = below(PolicyNames.plain(PolicyNames.POLICIES), source);
                 if (!properties.isEmpty()) {
                     check(properties, source, sources);
                 }
@@ -54,11 +73,73 @@ record EnvironmentPolicies(Set<String> names, ConfigurableEnvironment environmen
         }
     }
 
-    private static List<String> propertiesOfPolicies(EnumerablePropertySource<?> source) {
-        String policies = PolicyNames.plain(PolicyNames.POLICIES);
+    private static boolean isOutside(PropertySource<?> source) {
+        return OUTSIDE.contains(source.getName());
+    }
+
+    /** Returns the names of a source with a beginning, in the form of an environment variable. */
+    private static List<String> below(String beginning, EnumerablePropertySource<?> source) {
         return Stream.of(source.getPropertyNames())
-                .filter(property -> PolicyNames.plain(property).startsWith(policies))
+                .filter(name -> PolicyNames.plain(name).startsWith(beginning))
                 .toList();
+    }
+
+    private static void warnOfMisspelt(List<String> names, PropertySource<?> source) {
+        Map<String, String> properties = propertiesOutsidePolicies();
+        for (String name : names) {
+            String meant = meant(PolicyNames.plain(name).substring(OURS.length()), properties);
+            if (meant != null) {
+                logger.warn("The " + kind(source) + " '" + name + "' sets no property. It was probably meant to be '"
+                        + (isVariable(source)
+                                ? (OURS + PolicyNames.plain(meant)).toUpperCase(Locale.ROOT)
+                                : RateLimitProperties.PREFIX + "." + meant)
+                        + "'. Correct or remove it");
+            }
+        }
+    }
+
+    private static boolean isVariable(PropertySource<?> source) {
+        return source.getName().equals(PolicyNames.ENVIRONMENT);
+    }
+
+    private static String kind(PropertySource<?> source) {
+        return isVariable(source) ? "environment variable" : "system property";
+    }
+
+    /** Returns the properties by their letters and digits. */
+    private static Map<String, String> propertiesOutsidePolicies() {
+        Map<String, String> properties = new TreeMap<>();
+        for (Parameter parameter : RateLimitProperties.class.getDeclaredConstructors()[0].getParameters()) {
+            String name = PolicyNames.nameOf(parameter);
+            Stream<String> names = parameter.getType().isRecord()
+                    ? PolicyNames.namesOf(parameter.getType()).stream().map(inner -> name + "." + inner)
+                    : Stream.of(name).filter(other -> !other.equals(POLICIES));
+            names.forEach(property -> properties.put(PolicyNames.plain(property).replace("_", ""), property));
+        }
+        return properties;
+    }
+
+    /** Returns the property that was probably meant; null if the name sets one, or if none is near. */
+    private static @Nullable String meant(String name, Map<String, String> properties) {
+        String whole = withoutIndexes(name);
+        if (properties.values().stream().anyMatch(property -> lookedUp(property).contains(whole))) {
+            return null;
+        }
+        int head = whole.indexOf('_');
+        if (head > 0 && NearestName.of(whole.substring(0, head), List.of(POLICIES)) != null) {
+            return POLICIES + ".…";
+        }
+        String nearest = NearestName.of(whole.replace("_", ""), properties.keySet());
+        return nearest == null ? null : properties.get(nearest);
+    }
+
+    private static String withoutIndexes(String plain) {
+        return INDEXES.matcher(plain).replaceFirst("");
+    }
+
+    /** Returns the names by which Spring Boot looks a property up: without dashes, and with an underscore for each. */
+    private static List<String> lookedUp(String property) {
+        return List.of(PolicyNames.plain(property), PolicyNames.plain(property.replace('-', '_')));
     }
 
     private void check(List<String> properties, PropertySource<?> source, List<EnumerablePropertySource<?>> sources) {
@@ -85,14 +166,9 @@ record EnvironmentPolicies(Set<String> names, ConfigurableEnvironment environmen
         return source.getUnderlyingSource() instanceof PropertySource<?> underlying && isOutside(underlying);
     }
 
-    private static boolean isOutside(PropertySource<?> source) {
-        return OUTSIDE.contains(source.getName());
-    }
-
     private static RateLimitConfigurationException outside(
             String property, PropertySource<?> source, List<String> inside, Map<String, String> settable) {
-        boolean variable = source.getName().equals(PolicyNames.ENVIRONMENT);
-        String kind = variable ? "environment variable" : "system property";
+        String kind = kind(source);
         String plain = PolicyNames.plain(property);
         String meant = Variables.nearest(Variables.withoutElement(plain), settable.keySet());
         return new RateLimitConfigurationException(
@@ -101,7 +177,7 @@ record EnvironmentPolicies(Set<String> names, ConfigurableEnvironment environmen
                         + " the whole site.",
                 meant == null
                         ? "Correct or remove the " + kind + existing(plain, inside, settable.values())
-                        : "Write '" + (variable ? meant.toUpperCase(Locale.ROOT) : settable.get(meant)) + "'.");
+                        : "Write '" + (isVariable(source) ? meant.toUpperCase(Locale.ROOT) : settable.get(meant)) + "'.");
     }
 
     /** Returns what there is in place of a property that is like no other: tiers and shares of its policy, or policies. */
@@ -109,8 +185,7 @@ record EnvironmentPolicies(Set<String> names, ConfigurableEnvironment environmen
         for (String policy : inside) {
             for (String kind : List.of("tiers", "shares")) {
                 String owner = PolicyNames.POLICIES + policy + "." + kind + ".";
-                if (plain.startsWith(PolicyNames.plain(owner))
-                        || plain.startsWith(PolicyNames.plain(owner.replace('-', '_')))) {
+                if (lookedUp(owner).stream().anyMatch(plain::startsWith)) {
                     List<String> entries = settable.stream()
                             .filter(name -> name.startsWith(owner))
                             .map(name -> name.substring(owner.length(), name.lastIndexOf('.')))
@@ -135,7 +210,6 @@ record EnvironmentPolicies(Set<String> names, ConfigurableEnvironment environmen
         private static final Pattern ENTRY = Pattern.compile("(.+\\.(tiers|shares)\\.[^.]+)\\.[^.]+");
         private static final Pattern OVERRIDE =
                 Pattern.compile("overrides[_\\[]\\d+]?_(keys|rate|capacity|in_?flight|mode)");
-        private static final Pattern ELEMENT = Pattern.compile("([_\\[]\\d+]?)+$");
 
         /** Misspelt names with more mistakes are no other name. */
         private static final int MAX_MISTAKES = 2;
@@ -158,12 +232,10 @@ record EnvironmentPolicies(Set<String> names, ConfigurableEnvironment environmen
             return settable;
         }
 
-        /** Adds the names that Spring Boot looks up: without dashes, and with an underscore for each. */
         private static void addAll(Class<?> properties, String owner, Map<String, String> settable) {
             for (String property : PolicyNames.namesOf(properties)) {
                 String name = owner + "." + property;
-                settable.put(PolicyNames.plain(name), name);
-                settable.put(PolicyNames.plain(name.replace('-', '_')), name);
+                lookedUp(name).forEach(variable -> settable.put(variable, name));
             }
         }
 
@@ -178,8 +250,7 @@ record EnvironmentPolicies(Set<String> names, ConfigurableEnvironment environmen
 
         /** Returns the property of a policy whose element a property sets. */
         static String withoutElement(String plain) {
-            return ELEMENT.matcher(OVERRIDE.matcher(plain).replaceFirst("overrides"))
-                    .replaceFirst("");
+            return withoutIndexes(OVERRIDE.matcher(plain).replaceFirst("overrides"));
         }
     }
 }
