@@ -13,7 +13,6 @@ import io.ratelimit.policy.BackendProperties;
 import io.ratelimit.policy.BackendProperties.BackendKind;
 import io.ratelimit.policy.BackendProperties.Jdbc;
 import io.ratelimit.policy.ConfiguredPolicies;
-import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.policy.RateLimitProperties.AppliesTo;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.remote.FailoverBucketStore;
@@ -34,7 +33,7 @@ import org.springframework.core.env.Environment;
  * The advice about limits that are probably mistakes: about what is the same for requests and for calls of annotated methods,
  * and about annotated methods. A function for one mistake returns its text, or null.
  */
-record PolicyAdvice(RateLimitProperties properties, ConfiguredPolicies policies, Advice advice) {
+record PolicyAdvice(ConfiguredPolicies policies, Advice advice) {
 
     /** The shortest time to full, in leases, for which leases cost at most 5 % of the capacity. */
     private static final int MIN_LEASES_TO_FULL = 20;
@@ -95,7 +94,7 @@ record PolicyAdvice(RateLimitProperties properties, ConfiguredPolicies policies,
     void adviseOnCalls(PolicyThrottler throttler, RateLimitedOperations operations) {
         ThrottlePolicy policy = throttler.policy();
         String name = policy.name();
-        Policy configured = properties.policies().get(name);
+        Policy configured = policies.properties(name);
         AnnotatedPolicy limit = operations.limit(name);
         if (limit != null) {
             adviseOnCapacity(throttler, limit.key(), operations.settlesOneBucket(name) ? "call" : null);
@@ -153,7 +152,7 @@ record PolicyAdvice(RateLimitProperties properties, ConfiguredPolicies policies,
     private void adviseOnCapacity(PolicyThrottler throttler, RequestKey key, @Nullable String debtor) {
         ThrottlePolicy policy = throttler.policy();
         if (policy.mode() != Mode.OFF) {
-            Policy configured = properties.policies().get(policy.name());
+            Policy configured = policies.properties(policy.name());
             advice.warn(policy.name(), noShareAlone(throttler, key, configured));
             advice.warn(policy.name(), reservedCapacity(policy, configured));
             advice.warn(policy.name(), debtor == null ? null : debtOfAll(configured, debtor));

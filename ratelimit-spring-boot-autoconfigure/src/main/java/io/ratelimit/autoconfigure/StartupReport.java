@@ -68,7 +68,7 @@ class StartupReport implements SmartInitializingSingleton {
      */
     @Override
     public final void afterSingletonsInstantiated() {
-        PolicyAdvice advice = new PolicyAdvice(properties, policies, new Advice());
+        PolicyAdvice advice = new PolicyAdvice(policies, new Advice());
         advice.warnOfUnusedBackend(
                 throttlers.all().stream().map(ConfiguredPolicies::backendOf).anyMatch("custom"::equals), environment);
         throttlers.all().forEach(throttler -> advice.adviseOnLease(throttler.policy()));

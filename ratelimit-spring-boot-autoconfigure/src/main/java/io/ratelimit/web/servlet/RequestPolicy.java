@@ -187,12 +187,8 @@ public final class RequestPolicy {
     /** Returns whether one of the paths, such as {@code /items/special}, is one of those of an endpoint, {@code /items/{id}}. */
     private boolean hasPathBelow(PathContainer endpoint) {
         PathPattern pattern = PathPatternParser.defaultInstance.parse(endpoint.value());
-        for (PathPattern path : selection.paths()) {
-            if (pattern.matches(PathContainer.parsePath(path.getPatternString()))) {
-                return true;
-            }
-        }
-        return false;
+        return selection.paths().stream()
+                .anyMatch(path -> pattern.matches(PathContainer.parsePath(path.getPatternString())));
     }
 
     public boolean covers(PathContainer path) {
