@@ -4,6 +4,7 @@ import java.util.Collection;
 import java.util.Comparator;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** The name that was probably meant: one that another library or a habit has for it, or the one that differs least. */
@@ -56,8 +57,16 @@ final class NearestName {
         return distance(text, nearest) <= Math.max(1, (text.length() + 1) / 3) ? nearest : null;
     }
 
+    /** Returns the name that differs least, by at most so many mistakes. A mistake in each letter makes another name. */
+    static Optional<String> of(String written, Collection<String> names, int mistakes) {
+        return names.stream()
+                .filter(name -> distance(written, name) <= Math.min(mistakes, name.length() - 1))
+                .min(Comparator.<String>comparingInt(name -> distance(written, name))
+                        .thenComparing(Comparator.naturalOrder()));
+    }
+
     /** Returns the number of letters to insert, remove, replace or exchange with their neighbour. */
-    static int distance(String one, String other) {
+    private static int distance(String one, String other) {
         int[][] distances = new int[one.length() + 1][other.length() + 1];
         for (int i = 0; i <= one.length(); i++) {
             for (int j = 0; j <= other.length(); j++) {

@@ -6,7 +6,6 @@ import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.policy.RateLimitProperties.Tier;
 import java.lang.reflect.Parameter;
 import java.util.Collection;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -170,14 +169,16 @@ record OutsideProperties(Set<String> names, ConfigurableEnvironment environment)
             String property, PropertySource<?> source, List<String> inside, Map<String, String> settable) {
         String kind = kind(source);
         String plain = PolicyNames.plain(property);
-        String meant = Variables.nearest(Variables.withoutElement(plain), settable.keySet());
+        String meant = NearestName.of(Variables.withoutElement(plain), settable.keySet(), 2)
+                .orElse(null);
         return new RateLimitConfigurationException(
                 "The " + kind + " '" + property + "' sets no property of a throttle policy in the application's"
                         + " configuration. It is probably misspelt: it would change nothing, or add a policy that limits"
                         + " the whole site.",
                 meant == null
                         ? "Correct or remove the " + kind + existing(plain, inside, settable.values())
-                        : "Write '" + (isVariable(source) ? meant.toUpperCase(Locale.ROOT) : settable.get(meant)) + "'.");
+                        : "Write '" + (isVariable(source) ? meant.toUpperCase(Locale.ROOT) : settable.get(meant))
+                                + "'.");
     }
 
     /** Returns what there is in place of a property that is like no other: tiers and shares of its policy, or policies. */
@@ -211,9 +212,6 @@ record OutsideProperties(Set<String> names, ConfigurableEnvironment environment)
         private static final Pattern OVERRIDE =
                 Pattern.compile("overrides[_\\[]\\d+]?_(keys|rate|capacity|in_?flight|mode)");
 
-        /** Misspelt names with more mistakes are no other name. */
-        private static final int MAX_MISTAKES = 2;
-
         /**
          * Returns the properties of the policies, and of the tiers and shares that the configuration contains, by their
          * names in the form of an environment variable.
@@ -237,15 +235,6 @@ record OutsideProperties(Set<String> names, ConfigurableEnvironment environment)
                 String name = owner + "." + property;
                 lookedUp(name).forEach(variable -> settable.put(variable, name));
             }
-        }
-
-        /** Returns the name that was probably meant; null if none is near. */
-        static @Nullable String nearest(String plain, Set<String> settable) {
-            return settable.stream()
-                    .filter(name -> NearestName.distance(plain, name) <= MAX_MISTAKES)
-                    .min(Comparator.<String>comparingInt(name -> NearestName.distance(plain, name))
-                            .thenComparing(Comparator.naturalOrder()))
-                    .orElse(null);
         }
 
         /** Returns the property of a policy whose element a property sets. */

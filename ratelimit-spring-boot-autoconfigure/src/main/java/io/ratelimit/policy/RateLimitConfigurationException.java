@@ -1,7 +1,6 @@
 package io.ratelimit.policy;
 
 import java.util.Collection;
-import java.util.Comparator;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -12,8 +11,6 @@ import org.jspecify.annotations.Nullable;
 public final class RateLimitConfigurationException extends RuntimeException {
 
     private static final long serialVersionUID = 1;
-
-    private static final int MAX_DISTANCE = 3;
 
     private final String action;
     private final @Nullable String property;
@@ -31,10 +28,7 @@ public final class RateLimitConfigurationException extends RuntimeException {
 
     /** Returns the name that a typing error may have made of another. */
     public static Optional<String> nearest(String name, Collection<String> names) {
-        return names.stream()
-                .filter(other -> NearestName.distance(name, other) <= Math.min(MAX_DISTANCE, other.length() - 1))
-                .min(Comparator.<String>comparingInt(other -> NearestName.distance(name, other))
-                        .thenComparing(Comparator.naturalOrder()));
+        return NearestName.of(name, names, 3);
     }
 
     public String action() {
