@@ -14,7 +14,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -22,12 +22,8 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class SystemTimeSourceTests {
 
+    @AutoClose
     private final SystemTimeSource time = new SystemTimeSource();
-
-    @AfterEach
-    void close() {
-        time.close();
-    }
 
     private static ScheduledThreadPoolExecutor timer(SystemTimeSource time) {
         try {

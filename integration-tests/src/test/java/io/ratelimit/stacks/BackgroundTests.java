@@ -17,7 +17,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.awaitility.Awaitility;
-import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -42,16 +42,12 @@ class BackgroundTests {
 
     private static final String POLICY = "ratelimit.policies.calls: { rate: 2/1h, applies-to: annotated }";
 
+    @AutoClose
     private static RunningApplication application;
 
     @BeforeAll
     static void start() {
         application = RunningApplication.start(Application.class, POLICY);
-    }
-
-    @AfterAll
-    static void stop() {
-        application.close();
     }
 
     @BeforeEach

@@ -23,7 +23,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import javax.sql.DataSource;
 import org.awaitility.Awaitility;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -40,16 +40,13 @@ class ConnectionPoolTests {
     private final BucketTable table = new BucketTable(TestDatabase.newTable());
     private final AtomicInteger opened = new AtomicInteger();
     private final DataSource source = TestDatabase.postgres();
+
+    @AutoClose
     private Connection connection;
 
     @BeforeEach
     void connect() throws SQLException {
         connection = source.getConnection();
-    }
-
-    @AfterEach
-    void close() throws SQLException {
-        connection.close();
     }
 
     private static Deadline.Call call() {

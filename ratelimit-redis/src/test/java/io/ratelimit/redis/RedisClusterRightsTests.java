@@ -23,7 +23,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -44,7 +44,10 @@ class RedisClusterRightsTests {
     @TempDir
     private static Path directory;
 
+    @AutoClose
     private static TestRedis source;
+
+    @AutoClose
     private static TestRedis target;
 
     @BeforeAll
@@ -73,12 +76,6 @@ class RedisClusterRightsTests {
 
     private static RedisCommands<byte[], byte[]> to() {
         return target.connection().sync();
-    }
-
-    @AfterAll
-    static void stop() {
-        source.close();
-        target.close();
     }
 
     @BeforeEach

@@ -28,7 +28,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -53,6 +53,7 @@ class RedisClusterTests {
     @TempDir
     private static Path directory;
 
+    @AutoClose
     private static TestRedis redis;
 
     /** A node needs two seconds until it takes commands. */
@@ -63,11 +64,6 @@ class RedisClusterTests {
         commands.clusterReset(true);
         commands.clusterAddSlots(IntStream.range(0, 16_384).toArray());
         await().until(() -> commands.clusterInfo().contains("cluster_state:ok"));
-    }
-
-    @AfterAll
-    static void stop() {
-        redis.close();
     }
 
     private static Decision take(BucketStore store, String user, long cost) {

@@ -18,7 +18,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -28,7 +28,9 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** The documented rights suffice, and each is needed. */
 class RedisRightsTests {
 
+    @AutoClose
     private static final TestRedis redis = TestRedis.start();
+
     private static final ThrottlePolicy USER = ThrottlePolicy.of("per-user", BucketSpec.of("5/1h"), "user");
     private static final ThrottlePolicy GLOBAL = ThrottlePolicy.of("global", BucketSpec.of("7/1h"));
 
@@ -54,11 +56,6 @@ class RedisRightsTests {
     void empty() {
         redis.connection().sync().flushall();
         redis.connection().sync().scriptFlush();
-    }
-
-    @AfterAll
-    static void stop() {
-        redis.close();
     }
 
     private static List<String> with(List<String> rights) {

@@ -11,7 +11,7 @@ import io.ratelimit.ThrottlePolicy;
 import java.time.Duration;
 import java.util.List;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -24,12 +24,8 @@ class RedisSprayTests {
     private static final ThrottlePolicy POLICY =
             ThrottlePolicy.of("per-ip", BucketSpec.of("600/1h").withCapacity(800), "ip");
 
+    @AutoClose
     private final TestRedis redis = TestRedis.start();
-
-    @AfterEach
-    void stop() {
-        redis.close();
-    }
 
     @Test
     void everyKeyExpiresAndIsSmall() {

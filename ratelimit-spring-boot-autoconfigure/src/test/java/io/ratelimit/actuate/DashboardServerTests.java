@@ -21,7 +21,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.Banner;
@@ -44,12 +44,9 @@ class DashboardServerTests {
     private static final String EXPOSED = "--management.endpoints.web.exposure.include=ratelimitdashboard";
 
     private final HttpClient client = HttpClient.newHttpClient();
-    private ConfigurableApplicationContext context;
 
-    @AfterEach
-    void stop() {
-        context.close();
-    }
+    @AutoClose
+    private ConfigurableApplicationContext context;
 
     @Test
     void thePageAndItsFilesAreServed() throws Exception {

@@ -19,7 +19,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.context.annotation.Bean;
@@ -49,12 +49,8 @@ class DemandEndpointTests {
                 refunded: { key: query:name, rate: 2/1m, paths: /refunded, refund-on: 2xx, mode: shadow }
             """;
 
+    @AutoClose
     private TestServer server;
-
-    @AfterEach
-    void stop() {
-        server.close();
-    }
 
     private void start(String... yaml) {
         server = TestServer.open(String.join("", yaml), Api.class).start();

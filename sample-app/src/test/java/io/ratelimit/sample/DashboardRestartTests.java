@@ -6,7 +6,7 @@ import io.ratelimit.Throttlers;
 import java.io.IOException;
 import java.net.ServerSocket;
 import java.util.concurrent.ThreadLocalRandom;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -20,12 +20,8 @@ class DashboardRestartTests {
     @RegisterExtension
     static final Browser browser = new Browser();
 
+    @AutoClose
     private ConfigurableApplicationContext shop;
-
-    @AfterEach
-    void close() {
-        shop.close();
-    }
 
     @Test
     void showsThatItsEndpointIsGoneAndGoesOnWithTheNextInstance() {

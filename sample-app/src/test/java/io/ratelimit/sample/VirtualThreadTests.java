@@ -18,7 +18,7 @@ import java.util.stream.IntStream;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
-import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledForJreRange;
 import org.junit.jupiter.api.condition.JRE;
@@ -49,6 +49,7 @@ class VirtualThreadTests {
 
     private static final int REQUESTS = 400;
 
+    @AutoClose("stop")
     private static RedisServer redis;
 
     private final HttpClient client = HttpClient.newHttpClient();
@@ -72,11 +73,6 @@ class VirtualThreadTests {
         redis.start();
         registry.add("spring.data.redis.port", () -> port);
         registry.add("spring.data.redis.host", () -> "127.0.0.1");
-    }
-
-    @AfterAll
-    static void stop() throws Exception {
-        redis.stop();
     }
 
     private CompletableFuture<Integer> request(String method, String path) {

@@ -25,7 +25,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -42,18 +42,15 @@ public abstract class LeaseOracle {
     private static final long HOUR = 3_600 * SECOND;
     private static final long[] PERIODS = {1_000_000, 999_983, 7_000_000, 100_000};
 
+    @AutoClose("shutdownNow")
     private final ExecutorService threads = Executors.newFixedThreadPool(THREADS);
+
     private final LongAdder leasedGrants = new LongAdder();
     private final LongAdder refundsToLeases = new LongAdder();
     private final LongAdder grantsOfLostLeases = new LongAdder();
 
     /** Returns a place that has no bucket. */
     protected abstract LeasePlace place();
-
-    @AfterEach
-    void close() {
-        threads.shutdownNow();
-    }
 
     @Test
     void instancesWithLeasesNeverGrantMoreThanOneBucketMay() throws Exception {

@@ -13,7 +13,7 @@ import java.util.Map;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -48,12 +48,8 @@ class ForeignChangesTests {
             """;
     private static final String SECRET = "key-secret: only-the-shop-has-it";
 
+    @AutoClose
     private final RedisProcess redis = RedisProcess.started();
-
-    @AfterEach
-    void stop() {
-        redis.close();
-    }
 
     private RedisApplication exposed(String properties) {
         return RedisApplication.start(redis.port(), EXPOSED + YAML.formatted(properties));

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.ratelimit.Backend.Condition;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -18,12 +18,8 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 @Tag("timed")
 class OutageLogTests {
 
+    @AutoClose
     private final RedisProcess redis = RedisProcess.started();
-
-    @AfterEach
-    void stop() {
-        redis.close();
-    }
 
     @ParameterizedTest
     @ValueSource(strings = {"script", "transaction"})

@@ -11,7 +11,7 @@ import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -53,12 +53,8 @@ class RedisActuatorTests {
             "200 GET /all",
             "200 GET ");
 
+    @AutoClose
     private final RedisProcess redis = RedisProcess.started();
-
-    @AfterEach
-    void stop() {
-        redis.close();
-    }
 
     private RedisApplication start(String rule) {
         return RedisApplication.start(redis.port(), YAML.formatted(rule));

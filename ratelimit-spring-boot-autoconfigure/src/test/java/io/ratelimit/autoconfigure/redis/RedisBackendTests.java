@@ -10,7 +10,7 @@ import java.time.ZonedDateTime;
 import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -26,6 +26,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 @Tag("timed")
 class RedisBackendTests {
 
+    @AutoClose
     private static final RedisProcess redis = RedisProcess.started();
 
     @BeforeEach
@@ -35,11 +36,6 @@ class RedisBackendTests {
             commands.configSet("maxmemory", "0");
             return commands.flushall();
         });
-    }
-
-    @AfterAll
-    static void stop() {
-        redis.close();
     }
 
     private static List<Integer> statuses(int count, RedisApplication... applications) {

@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.io.TempDir;
@@ -26,17 +26,14 @@ class RedisClusterFailoverTests {
     @TempDir
     private static Path directory;
 
+    @AutoClose
     private static RedisClusterProcesses cluster;
+
     private static final AtomicInteger strangers = new AtomicInteger();
 
     @BeforeAll
     static void start() {
         cluster = new RedisClusterProcesses(directory);
-    }
-
-    @AfterAll
-    static void stop() {
-        cluster.close();
     }
 
     private String yaml() {

@@ -6,9 +6,8 @@ import static org.awaitility.Awaitility.await;
 import io.lettuce.core.api.sync.RedisCommands;
 import io.ratelimit.Backend.Condition;
 import io.ratelimit.autoconfigure.redis.Clients.Answer;
-import java.io.IOException;
 import java.time.Duration;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -24,20 +23,18 @@ class RedisConnectionTests {
 
     private static final int CLIENTS = 8;
 
+    @AutoClose
     private final RedisProcess redis = RedisProcess.started();
+
+    @AutoClose
     private final RedisProcess other = RedisProcess.notStarted();
+
+    @AutoClose
     private TcpProxy proxy;
 
     @BeforeEach
     void start() {
         proxy = new TcpProxy(redis.port());
-    }
-
-    @AfterEach
-    void stop() throws IOException {
-        proxy.close();
-        redis.close();
-        other.close();
     }
 
     private RedisApplication application(String strategy) {

@@ -8,10 +8,9 @@ import io.ratelimit.Charge;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.autoconfigure.redis.Clients.Answer;
 import io.ratelimit.remote.Deadline;
-import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -25,14 +24,11 @@ class RedisDeadlineTests {
     private static final int CLIENTS = 50;
     private static final int REQUESTS = 1_000;
 
+    @AutoClose
     private final RedisProcess redis = RedisProcess.started();
-    private final TcpProxy proxy = new TcpProxy(redis.port());
 
-    @AfterEach
-    void stop() throws IOException {
-        proxy.close();
-        redis.close();
-    }
+    @AutoClose
+    private final TcpProxy proxy = new TcpProxy(redis.port());
 
     private RedisApplication application(String strategy) {
         return RedisApplication.start(proxy.port(), """

@@ -7,7 +7,7 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.ratelimit.Backend.Condition;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -42,12 +42,8 @@ class RedisLeaseTests {
                   tiers: { fast: { rate: 100/10m } }
             """;
 
+    @AutoClose
     private final RedisProcess redis = RedisProcess.started();
-
-    @AfterEach
-    void stop() {
-        redis.close();
-    }
 
     private static long allowed(RedisApplication application, int requests) {
         return IntStream.range(0, requests)

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.ratelimit.Backend.Condition;
-import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -14,7 +14,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Tag("slow")
 class RedisLifecycleTests {
 
+    @AutoClose
     private static final RedisProcess redis = RedisProcess.started();
+
     private static final String YAML = """
             ratelimit:
               backend: redis
@@ -22,11 +24,6 @@ class RedisLifecycleTests {
               policies:
                 %s: { key: ip, rate: 5/1d }
             """;
-
-    @AfterAll
-    static void stop() {
-        redis.close();
-    }
 
     /** The connections to Redis, except for the one that asks. */
     private static long connections() {

@@ -8,18 +8,14 @@ import io.ratelimit.Throttlers;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.awaitility.Awaitility;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
 /** The meters of limits on Redis, and shadow mode on Redis. */
 class RedisMetersTests {
 
+    @AutoClose
     private final RedisProcess redis = RedisProcess.started();
-
-    @AfterEach
-    void stop() {
-        redis.close();
-    }
 
     @Test
     void thePlaceOfAnAnswerIsCountedAndNoMeterCallsRedis() {

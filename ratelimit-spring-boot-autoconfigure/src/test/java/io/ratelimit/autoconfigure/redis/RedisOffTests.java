@@ -9,7 +9,7 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.SocketTimeoutException;
 import java.util.List;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -31,6 +31,7 @@ class RedisOffTests {
             """;
 
     /** The server socket accepts no connection, but the operating system queues them. */
+    @AutoClose
     private final ServerSocket port = listening();
 
     private static ServerSocket listening() {
@@ -41,11 +42,6 @@ class RedisOffTests {
         } catch (IOException failed) {
             throw new IllegalStateException(failed);
         }
-    }
-
-    @AfterEach
-    void close() throws IOException {
-        port.close();
     }
 
     @ParameterizedTest

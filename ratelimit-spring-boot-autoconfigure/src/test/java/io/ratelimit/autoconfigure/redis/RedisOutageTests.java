@@ -11,7 +11,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -29,12 +29,8 @@ class RedisOutageTests {
 
     private static final int CLIENTS = 16;
 
+    @AutoClose
     private final RedisProcess redis = RedisProcess.notStarted();
-
-    @AfterEach
-    void stop() {
-        redis.close();
-    }
 
     private static String yaml(String rule) {
         return """

@@ -14,14 +14,13 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimited;
 import jakarta.servlet.http.HttpServletRequest;
-import java.io.IOException;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -48,14 +47,11 @@ class RedisSettlementTests {
                 calls: { rate: 1000/1d, cost: 10, applies-to: annotated }
             """;
 
+    @AutoClose
     private final RedisProcess redis = RedisProcess.started();
-    private final TcpProxy proxy = new TcpProxy(redis.port());
 
-    @AfterEach
-    void stop() throws IOException {
-        proxy.close();
-        redis.close();
-    }
+    @AutoClose
+    private final TcpProxy proxy = new TcpProxy(redis.port());
 
     private RedisApplication application(String strategy, String timeout) {
         RedisApplication application =

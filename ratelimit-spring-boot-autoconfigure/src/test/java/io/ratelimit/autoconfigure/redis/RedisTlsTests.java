@@ -21,7 +21,7 @@ import java.time.Duration;
 import java.util.Base64;
 import java.util.List;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -43,6 +43,7 @@ class RedisTlsTests {
     @TempDir
     private static Path directory;
 
+    @AutoClose
     private static RedisProcess redis;
 
     @BeforeAll
@@ -86,13 +87,6 @@ class RedisTlsTests {
         try (RedisClient client = RedisClient.create(uri)) {
             client.setOptions(ClientOptions.builder().sslOptions(trusted).build());
             client.connect().sync().ping();
-        }
-    }
-
-    @AfterAll
-    static void stop() {
-        if (redis != null) {
-            redis.close();
         }
     }
 

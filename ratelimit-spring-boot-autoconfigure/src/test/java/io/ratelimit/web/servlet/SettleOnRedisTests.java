@@ -7,7 +7,7 @@ import io.ratelimit.annotation.ActualCost;
 import io.ratelimit.redis.TestRedis;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -21,6 +21,8 @@ import redis.embedded.RedisServer;
 class SettleOnRedisTests {
 
     private static final int PORT = TestRedis.freePort();
+
+    @AutoClose("stop")
     private static final RedisServer redis = TestRedis.serverAt(PORT);
 
     private static TestServer serverOn(String strategy) {
@@ -34,11 +36,6 @@ class SettleOnRedisTests {
                 ratelimit.backend: redis
                 ratelimit.redis: { strategy: %2$s, timeout: 5s }
                 """.formatted(port, strategy) + SettleContract.YAML;
-    }
-
-    @AfterAll
-    static void stop() throws IOException {
-        redis.stop();
     }
 
     @Nested

@@ -1,8 +1,7 @@
 package io.ratelimit.web.servlet;
 
 import io.ratelimit.redis.TestRedis;
-import java.io.IOException;
-import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -13,6 +12,8 @@ import redis.embedded.RedisServer;
 class SharesOnRedisTests extends SharesHttpContract {
 
     private static final int PORT = TestRedis.freePort();
+
+    @AutoClose("stop")
     private static final RedisServer redis = TestRedis.serverAt(PORT);
 
     @RegisterExtension
@@ -22,11 +23,6 @@ class SharesOnRedisTests extends SharesHttpContract {
             ratelimit.backend: redis
             ratelimit.redis.timeout: 5s
             """.formatted(PORT) + YAML, Api.class);
-
-    @AfterAll
-    static void stop() throws IOException {
-        redis.stop();
-    }
 
     @Test
     void aChangeForAllInstancesBelowTheSharesIsRejected() {
