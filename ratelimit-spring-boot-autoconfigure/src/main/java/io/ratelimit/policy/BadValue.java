@@ -24,6 +24,10 @@ final class BadValue {
     private static final Pattern ACTION =
             Pattern.compile("(?::|\\.) (?=(?:write|set|put|remove|raise)\\b|(?:Write|Set|Remove|If|For that)\\b)");
 
+    /** What to type in place of overrides that aren't a list. */
+    static final String LIST_OF_OVERRIDES = "Write 'overrides' as a list, with a dash before each override:"
+            + "\n    overrides:\n      - { keys: [alice], rate: 5/s }";
+
     private static final Pattern EXAMPLE = Pattern.compile("(?:such as|as in) '?([^', ]+)");
 
     private static final Pattern PLACEHOLDER = Pattern.compile("\\$\\{[^${}:]+}");
@@ -199,7 +203,9 @@ final class BadValue {
                 "'" + property + "' has a value, but consists of properties.",
                 type == Tier.class
                         ? "Write the properties below the tier's name, for example '" + property + ".rate: 6000/1m'."
-                        : "Write the properties below '" + property + "'.",
+                        : leaf(property).equals("overrides")
+                                ? LIST_OF_OVERRIDES
+                                : "Write the properties below '" + property + "'.",
                 property);
     }
 

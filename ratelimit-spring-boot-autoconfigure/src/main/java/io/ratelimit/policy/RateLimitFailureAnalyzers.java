@@ -171,7 +171,9 @@ final class RateLimitFailureAnalyzers {
                 int next = at + (isCollection(component) ? 2 : 1);
                 ResolvableType value =
                         isCollection(component) ? component.getGeneric(component.getGenerics().length - 1) : component;
-                if (!isGroup(value.toClass()) || next >= name.getNumberOfElements()) {
+                if (!isGroup(value.toClass())
+                        || next >= name.getNumberOfElements()
+                        || value.toClass() == OverrideEntry.class && !name.isNumericIndex(at + 1)) {
                     break;
                 }
                 type = value.toClass();
@@ -244,6 +246,9 @@ final class RateLimitFailureAnalyzers {
         /** Returns what to type in place of properties below one that has a value. */
         private String asText() {
             ConfigurationPropertyName name = property.getName();
+            if (element(name, index).equals("overrides")) {
+                return BadValue.LIST_OF_OVERRIDES;
+            }
             String text = name.getLastElement(Form.ORIGINAL) + ":" + property.getValue();
             return "Write the value of '" + name.chop(index + 1) + "' as one text"
                     + (WITH_COLON.contains(element(name, index))
