@@ -7,6 +7,7 @@ import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.key.ip.IpNetwork;
 import java.util.Collection;
 import java.util.List;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -57,7 +58,19 @@ record KeyTexts(List<KeyPart> parts, boolean ignoreCase, int ipv6Prefix) {
                 ? "one text, the " + names.get(0)
                 : "a list of " + names.size() + " texts: [" + String.join(", ", names) + "]";
         return "each of 'keys' must be " + expected + ", as the policy's key is, but was "
-                + (size == 1 ? "one text" : "a list of " + size);
+                + (size == 1 ? "one text" : "a list of " + size)
+                + (": write 'keys: [" + (names.size() == 1 ? "%s" : "[%s]") + "]', for example")
+                        .formatted(names.stream().map(KeyTexts::example).collect(Collectors.joining(", ")));
+    }
+
+    private static String example(String part) {
+        return switch (part) {
+            case "ip" -> "192.0.2.7";
+            case "user" -> "bob";
+            case "method" -> "GET";
+            case "endpoint" -> "\"GET /items/{id}\"";
+            default -> "acme";
+        };
     }
 
     private IpNetwork network(String text) {

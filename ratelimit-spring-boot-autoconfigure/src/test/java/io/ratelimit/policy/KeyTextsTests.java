@@ -120,11 +120,12 @@ class KeyTextsTests {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> pair.parseOverride(List.of("10.0.0.0/8")))
                 .withMessage("each of 'keys' must be a list of 2 texts: [ip, user], as the policy's key is, but was one"
-                        + " text");
+                        + " text: write 'keys: [[192.0.2.7, bob]]', for example");
         KeyTexts one = texts("user");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> one.parseOverride(List.of("a", "b")))
-                .withMessage("each of 'keys' must be one text, the user, as the policy's key is, but was a list of 2");
+                .withMessage("each of 'keys' must be one text, the user, as the policy's key is, but was a list of 2:"
+                        + " write 'keys: [bob]', for example");
     }
 
     @Test
