@@ -30,6 +30,8 @@ final class BadValue {
 
     private static final Pattern EXAMPLE = Pattern.compile("(?:such as|as in) '?([^', ]+)");
 
+    private static final Pattern KEY_PART = Pattern.compile("'(.*)' is not a part of a key: write (.*)");
+
     private static final Pattern PLACEHOLDER = Pattern.compile("\\$\\{[^${}:]+}");
 
     /** The values to suggest where the reason contains none. */
@@ -213,9 +215,16 @@ final class BadValue {
     static RateLimitConfigurationException of(String property, String reason) {
         Matcher action = ACTION.matcher(reason);
         boolean found = action.find();
+        Matcher part = KEY_PART.matcher(reason);
+        String nearest = part.matches()
+                ? NearestName.of(part.group(1), List.of(part.group(2).split(", | or ")))
+                : null;
         return new RateLimitConfigurationException(
                 sentence(found ? reason.substring(0, action.start()) : reason),
-                found ? sentence(StringUtils.capitalize(reason.substring(action.end()))) : example(property, reason),
+                (nearest == null ? "" : "Did you mean '" + nearest + "'? ")
+                        + (found
+                                ? sentence(StringUtils.capitalize(reason.substring(action.end())))
+                                : example(property, reason)),
                 property);
     }
 
