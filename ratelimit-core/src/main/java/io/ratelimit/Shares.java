@@ -152,15 +152,13 @@ public final class Shares {
         check(policy.lease().isZero(), "the lease" + of, "0s", policy.lease());
         boolean isGreedy = pool.hasRate() && pool.refill() == BucketSpec.Refill.GREEDY;
         check(isGreedy, "the refill" + of, "greedy", pool.hasRate() ? pool.refill() : "none");
-        checkRate(TickScale.of(pool, 0).rate(), policy.name());
+        checkRate(TickScale.of(pool, 0).rate(), policy);
         if (reserve > pool.capacity()) {
-            long fits = pool.capacity() / keys;
-            String less = fits == 0 ? "set 'for' to " + pool.capacity() : "guarantee a capacity of " + fits;
-            throw tooMuch("capacities", policy.name(), "capacity", pool.capacity(), reserve, less);
+            throw tooMuch("capacities", policy, "capacity", pool.capacity(), reserve, "", keys);
         }
     }
 
-    private void checkRate(Rate pool, String policy) {
+    private void checkRate(Rate pool, ThrottlePolicy policy) {
         BigInteger tokens = BigInteger.ZERO; // as a fraction: tokens in so many periods of the pool
         BigInteger periods = BigInteger.ONE;
         for (Map.Entry<BucketSpec, Long> lanes : lanesBySpec().entrySet()) {
@@ -171,32 +169,37 @@ public final class Shares {
             tokens = tokens.multiply(nanos(rate)).add(laneTokens.multiply(periods));
             periods = periods.multiply(nanos(rate));
         }
-        if (tokens.compareTo(BigInteger.valueOf(pool.tokens()).multiply(periods)) > 0) {
+        BigInteger most = BigInteger.valueOf(pool.tokens()).multiply(periods);
+        if (tokens.compareTo(most) > 0) {
             BigInteger perPeriod = tokens.add(periods).subtract(BigInteger.ONE).divide(periods);
             String needed = perPeriod + "/" + Rate.format(pool.period());
-            long fits = pool.tokens() / keys;
-            String less = fits > 0
-                    ? fits + "/" + Rate.format(pool.period())
-                    : pool.tokens() + "/" + Rate.format(pool.period().multipliedBy(keys));
-            throw tooMuch("rates", policy, "rate", pool, needed, "guarantee " + less);
+            String also = reserve > policy.spec().capacity() ? " and the capacity to " + reserve : "";
+            long fitting =
+                    most.multiply(BigInteger.valueOf(keys)).divide(tokens).longValueExact();
+            throw tooMuch("rates", policy, "rate", pool, needed, also, fitting);
         }
     }
 
-    /** @param less what each key could have */
+    /**
+     * @param also what else must be raised
+     * @param fitting how many keys could have these rates or capacities
+     */
     private IllegalArgumentException tooMuch(
-            String parts, String policy, String whole, Object has, Object needed, String less) {
+            String parts, ThrottlePolicy policy, String whole, Object has, Object needed, String also, long fitting) {
+        long fewer = each == null ? 0 : Math.min(fitting, policy.spec().capacity() / each.capacity());
         return new IllegalArgumentException(
-                "the guaranteed %s of '%s' must be at most its %s, %s, but are %s %s: raise the %s to %s, or %s"
+                "the guaranteed %s of '%s' must be at most its %s, %s, but are %s %s: raise the %s to %s%s, or %s"
                         .formatted(
                                 parts,
-                                policy,
+                                policy.name(),
                                 whole,
                                 has,
                                 needed,
                                 each == null ? "together" : "for " + keys + " keys",
                                 whole,
                                 needed,
-                                each == null ? "guarantee less" : less));
+                                also,
+                                fewer == 0 ? "guarantee less" : "set 'for' to " + fewer));
     }
 
     /** Returns how many lanes of each spec there may be. */

@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.ratelimit.Decision.Answer;
 import java.time.Duration;
@@ -9,7 +10,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Guaranteed shares in memory. */
 class SharesTests extends SharesContract {
@@ -57,24 +62,39 @@ class SharesTests extends SharesContract {
                 .isThrownBy(() -> policy.withShares(tenants("25/s", 40, 50)))
                 .withMessage(
                         "the guaranteed rates of 'api' must be at most its rate, 1000/1s, but are 1250/1s for 50 keys:"
-                                + " raise the rate to 1250/1s, or guarantee 20/1s");
+                                + " raise the rate to 1250/1s, or set 'for' to 40");
         policy.withShares(tenants("20/s", 40, 50));
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> policy.withShares(tenants("20/s", 41, 50)))
                 .withMessage(
                         "the guaranteed capacities of 'api' must be at most its capacity, 2000, but are 2050 for 50"
-                                + " keys: raise the capacity to 2050, or guarantee a capacity of 40");
+                                + " keys: raise the capacity to 2050, or set 'for' to 48");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> policy.withShares(tenants("1/m", 1, 3000)))
                 .withMessageEndingWith("raise the capacity to 3000, or set 'for' to 2000");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> policy("1/m", 20).withShares(tenants("1/m", 1, 3)))
-                .withMessageEndingWith("raise the rate to 3/1m, or guarantee 1/3m");
+                .withMessageEndingWith("raise the rate to 3/1m, or set 'for' to 1");
         BucketSpec lane = BucketSpec.of("700/s").withCapacity(10);
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> policy.withShares(
                         Shares.named(Map.of("a", lane, "b", lane.withRate(Rate.of("20000/m"))), Map.of())))
                 .withMessageEndingWith("but are 1034/1s together: raise the rate to 1034/1s, or guarantee less");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"10/m, 10, 2/m, 2, 50", "10/m, 100, 2/m, 30, 50", "7/3s, 20, 2/s, 3, 9", "9/s, 4, 1/s, 2, 3"})
+    void theAdvisedNumbersFit(String rate, long capacity, String laneRate, long laneCapacity, int keys) {
+        Throwable mistake =
+                catchThrowable(() -> policy(rate, capacity).withShares(tenants(laneRate, laneCapacity, keys)));
+        Matcher advice = Pattern.compile(
+                        "raise the (?:rate to (\\S+))?(?: and the )?(?:capacity to (\\d+))?, or set 'for' to (\\d+)")
+                .matcher(mistake.getMessage());
+        assertThat(advice.find()).as(mistake.getMessage()).isTrue();
+        String raised = advice.group(1) == null ? rate : advice.group(1);
+        long larger = advice.group(2) == null ? capacity : Long.parseLong(advice.group(2));
+        policy(raised, larger).withShares(tenants(laneRate, laneCapacity, keys));
+        policy(rate, capacity).withShares(tenants(laneRate, laneCapacity, Integer.parseInt(advice.group(3))));
     }
 
     @Test
@@ -87,7 +107,7 @@ class SharesTests extends SharesContract {
         assertThatIllegalArgumentException()
                 .isThrownBy(() ->
                         throttlers.get("api").reconfigure(BucketSpec.of("900/s").withCapacity(2000)))
-                .withMessageContaining("raise the rate to 1000/1s, or guarantee 18/1s");
+                .withMessageContaining("raise the rate to 1000/1s, or set 'for' to 45");
         assertThat(throttlers.get("api").policy().spec().rate()).isEqualTo(Rate.of("1000/s"));
         throttlers.get("api").reconfigure(BucketSpec.of("1100/s").withCapacity(2000));
     }

@@ -87,14 +87,26 @@ record ShareReader(String property, Policy policy, @Nullable BackendKind backend
                     "'" + at + "' has no key.",
                     "Name what has a share, for example '" + at + ".key: path-variable:tenant'.");
         }
+        BucketSpec lane = lane(share.rate(), share.capacity(), at, ".rate");
         if (keys == null) {
             throw mistake(
                     "'" + at + "' has no number of keys.",
-                    "Set how many keys have a share at a time, for example '" + at + ".for: 50'.");
+                    "Set how many keys have a share at a time, for example '" + at + ".for: " + fitting(read, lane)
+                            + "'.");
         }
-        BucketSpec lane = lane(share.rate(), share.capacity(), at, ".rate");
         return PolicyReader.valid(
                 at, lane, () -> read.withShares(Shares.forKeys(lane, keys, KeyPart.names(share.key()))));
+    }
+
+    /** Returns a number of keys, at most 50, whose shares fit into the policy. */
+    private static long fitting(ThrottlePolicy read, BucketSpec lane) {
+        Rate pool = read.spec().rate();
+        Rate each = lane.rate();
+        double byRate = (double) pool.tokens()
+                / each.tokens()
+                * each.period().toNanos()
+                / pool.period().toNanos();
+        return Math.max(1, (long) Math.min(Math.min(50, byRate), read.spec().capacity() / lane.capacity()));
     }
 
     private ThrottlePolicy with(ThrottlePolicy read, Map<String, NamedShare> shares) {
