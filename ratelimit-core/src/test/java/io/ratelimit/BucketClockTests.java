@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.github.benmanes.caffeine.cache.Scheduler;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
@@ -35,12 +36,17 @@ class BucketClockTests {
     @Test
     void bucketsAreEvictedWithoutACall() {
         ThrottlePolicy policy = ThrottlePolicy.of("api", BucketSpec.of("5/1s"), "user");
-        Scheduler soon =
-                (executor, cleanUp, delay, unit) -> clock.schedule(executor, cleanUp, 1, TimeUnit.MILLISECONDS);
-        PolicyBuckets buckets = new PolicyBuckets(10, SipHash.withRandomKey(), clock, soon, time);
+        CompletableFuture<Runnable> planned = new CompletableFuture<>();
+        Scheduler later = (executor, cleanUp, delay, unit) -> {
+            planned.complete(() -> clock.schedule(executor, cleanUp, 1, TimeUnit.MILLISECONDS));
+            return new CompletableFuture<>();
+        };
+        PolicyBuckets buckets = new PolicyBuckets(10, SipHash.withRandomKey(), clock, later, time);
         BucketState bucket = buckets.bucket(Charge.of(policy, "alice", 1), clock.nanoTime());
 
         time.advance(Duration.ofMinutes(2));
+        Threads.await(planned::isDone);
+        planned.join().run();
 
         Threads.await(() -> bucket.fullAt() == BucketState.CLOSED);
     }
