@@ -144,9 +144,11 @@ public final class RateLimitWebServletAutoConfiguration {
     @Lazy(false)
     @ConditionalOnMissingBean
     Endpoints rateLimitEndpoints(
-            ObjectProvider<DispatcherServletRegistrationBean> servlet, ObjectProvider<HandlerMapping> mappings) {
+            ObjectProvider<DispatcherServletRegistrationBean> servlet,
+            ObjectProvider<HandlerMapping> mappings,
+            BeanFactory beans) {
         DispatcherServletRegistrationBean registration = servlet.getIfUnique();
-        if (registration == null) {
+        if (registration == null && !beans.containsBean("mockMvc")) { // MockMvc's servlet has no name either
             logger.warn("There is not exactly one DispatcherServlet: all requests have the same endpoint in keys with"
                     + " 'endpoint'");
         }
