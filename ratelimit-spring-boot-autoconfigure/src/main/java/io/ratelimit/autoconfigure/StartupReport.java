@@ -20,11 +20,16 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.SmartInitializingSingleton;
+import org.springframework.core.env.ConfigurableEnvironment;
+import org.springframework.core.env.EnumerablePropertySource;
 import org.springframework.core.env.Environment;
 
 /**
@@ -36,6 +41,7 @@ class StartupReport implements SmartInitializingSingleton {
 
     static final Log logger = LogFactory.getLog(StartupReport.class);
     private static final int TOO_MANY_REQUESTS = 429;
+    private static final Pattern LIMIT = Pattern.compile("(?:([^.]+)\\.)?policies\\..+\\.(?:rate|in-?[fF]light)");
 
     final RateLimitProperties properties;
     final Throttlers throttlers;
@@ -82,6 +88,11 @@ class StartupReport implements SmartInitializingSingleton {
         } else {
             usualPlace = usualPlace();
             logger.info(summary(address()));
+            String misplaced = properties.policies().isEmpty() ? misplaced(environment) : null;
+            if (misplaced != null) {
+                logger.warn("There are no policies below 'ratelimit.policies', and '" + misplaced
+                        + "' limits nothing. Correct its name, or the indentation of 'policies'");
+            }
         }
         for (PolicyThrottler throttler : throttlers.all()) {
             String line = line(throttler.policy());
@@ -91,6 +102,25 @@ class StartupReport implements SmartInitializingSingleton {
         }
         adviseOnRequests(advice);
         advice.advice().log(logger);
+    }
+
+    /** Returns the name of a policy's limit elsewhere than below {@code ratelimit.policies}; null if there is none. */
+    private static @Nullable String misplaced(Environment environment) {
+        return ((ConfigurableEnvironment) environment)
+                .getPropertySources().stream()
+                        .filter(EnumerablePropertySource.class::isInstance)
+                        .flatMap(source -> Stream.of(((EnumerablePropertySource<?>) source).getPropertyNames()))
+                        .filter(StartupReport::isMisplaced)
+                        .findFirst()
+                        .orElse(null);
+    }
+
+    private static boolean isMisplaced(String property) {
+        Matcher limit = LIMIT.matcher(property);
+        return limit.matches()
+                && (limit.group(1) == null
+                        || RateLimitConfigurationException.nearest(limit.group(1), Set.of("ratelimit"))
+                                .isPresent());
     }
 
     private String usualPlace() {

@@ -6,6 +6,8 @@ import io.ratelimit.annotation.RateLimited;
 import io.ratelimit.key.LimitResolver;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
@@ -106,6 +108,28 @@ class AnnotatedPolicyLogTests extends CapturedStart {
                                 + " policy with a 'max-cost'");
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"ratelimits.policies.api", "rate-limiter.policies.api", "ratelimit:\n\npolicies.api"})
+    void warnsOfAPolicyInAnotherPlaceBesideInlineLimits(String policy) {
+        String property = policy.substring(policy.indexOf('\n') + 1).strip() + ".rate";
+        assertThat(inlineWarnings(policy + ": { rate: 5/s }"))
+                .containsExactly("WARN There are no policies below 'ratelimit.policies', and '" + property
+                        + "' limits nothing. Correct its name, or the indentation of 'policies'");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"server.port: 0", "retention.policies.api.rate: 5", "policies.backup.days: 5"})
+    void doesNotWarnOfOtherPropertiesBesideInlineLimits(String yaml) {
+        assertThat(inlineWarnings(yaml)).isEmpty();
+    }
+
+    private List<String> inlineWarnings(String yaml) {
+        return new YamlApplication(directory, yaml)
+                .withWeb(Inline.class).log(output).stream()
+                        .filter(line -> line.startsWith("WARN "))
+                        .toList();
+    }
+
     /** Adds the other policies that the methods name, which cause no warnings. */
     private List<String> warnings(String policy) {
         String name = policy.replaceAll("ratelimit.policies.(\\w+):.*", "$1");
@@ -134,6 +158,12 @@ class AnnotatedPolicyLogTests extends CapturedStart {
 
         @RateLimited(policy = "keyed", key = "'all'")
         public void keyed() {}
+    }
+
+    static class Search {
+
+        @RateLimited(rate = "5/s")
+        public void search() {}
     }
 
     static class Model {
@@ -179,4 +209,8 @@ class AnnotatedPolicyLogTests extends CapturedStart {
     @Configuration(proxyBeanMethods = false)
     @Import({YamlApplication.WebMvc.class, Work.class})
     static class Annotated {}
+
+    @Configuration(proxyBeanMethods = false)
+    @Import({YamlApplication.WebMvc.class, Search.class})
+    static class Inline {}
 }
